@@ -1,0 +1,298 @@
+"""The record batch of message format 2: a header as a view on bytes, and records behind it.
+
+The broker's hot path uses the upper half only: read the header, check length, magic and CRC-32C,
+stamp offset and epoch in place. Building batches and reading their records is the lower half.
+Rules about what a producer may send are in `produced`; older formats are in `legacy`.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from penstock.errors import CorruptRecord, UnsupportedCompressionType
+from penstock.records.compression import DECOMPRESSED_BYTES_MAX, Codec, compress, decompress
+from penstock.records.control import Marker, marker_record
+from penstock.records.record import Record, decode_records, encode_record
+
+HEADER_BYTES = 61
+LOG_OVERHEAD = 12  # Base offset and batch length, which the length itself does not count.
+MAGIC = 2
+NO_TIMESTAMP = -1
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_BASE_OFFSET = struct.Struct(">q")
+_LEADER_EPOCH = struct.Struct(">i")
+_CRC = struct.Struct(">I")
+_BATCH_LENGTH_MIN = HEADER_BYTES - LOG_OVERHEAD
+_LEADER_EPOCH_AT = 12
+_CRC_AT = 17
+_CRC_START = 21  # The CRC covers everything from the attributes on, so stamping leaves it true.
+_ATTRIBUTES_AT = 21
+_MAX_TIMESTAMP_AT = 35
+
+CODEC_BITS = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+DELETE_HORIZON = 0x40  # KIP-534: the base timestamp is when tombstones of this batch may go.
+
+_CODECS = tuple(Codec)
+
+
+class BatchHeader(NamedTuple):
+    """The 61 bytes in front of the records, field by field."""
+
+    base_offset: int
+    batch_length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size_bytes(self) -> int:
+        return self.batch_length + LOG_OVERHEAD
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def codec(self) -> Codec:
+        number = self.attributes & CODEC_BITS
+        if number >= len(_CODECS):
+            raise UnsupportedCompressionType(f"no compression has the number {number}")
+        return _CODECS[number]
+
+    @property
+    def is_log_append_time(self) -> bool:
+        return bool(self.attributes & LOG_APPEND_TIME)
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        return bool(self.attributes & DELETE_HORIZON)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When tombstones and markers may be dropped; None: not decided yet."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
+
+    @property
+    def has_producer_id(self) -> bool:
+        return self.producer_id >= 0
+
+    @property
+    def last_sequence(self) -> int:
+        """The last record's sequence number, which follows 2^31 - 1 with 0; -1: none."""
+        if self.base_sequence < 0:
+            return -1
+        return self.base_sequence + self.last_offset_delta & 0x7FFFFFFF
+
+
+def read_header(data: bytes | bytearray | memoryview, at: int = 0) -> BatchHeader:
+    """The header at a position; only its presence is checked."""
+    try:
+        return tuple.__new__(BatchHeader, _HEADER.unpack_from(data, at))
+    except struct.error:
+        raise CorruptRecord(f"{len(data) - at} bytes are too few for a batch header") from None
+
+
+def check_batch(data: memoryview, at: int = 0) -> BatchHeader:
+    """The header of a batch whose length, magic and CRC are right; no record is decoded."""
+    header = read_header(data, at)
+    length = header.batch_length
+    end = at + LOG_OVERHEAD + length
+    if header.magic != MAGIC:
+        raise CorruptRecord(f"magic {header.magic} where a batch of format {MAGIC} should be")
+    if length < _BATCH_LENGTH_MIN or end > len(data):
+        raise CorruptRecord(f"batch length {length} does not fit its {len(data) - at} bytes")
+    if crc32c(data[at + _CRC_START : end]) != header.crc:
+        raise CorruptRecord(f"the CRC of the batch at offset {header.base_offset} is wrong")
+    if header.record_count < 0 or header.last_offset_delta < 0:
+        raise CorruptRecord(
+            f"a batch says {header.record_count} records up to delta {header.last_offset_delta}"
+        )
+    return header
+
+
+def split_batches(data: memoryview) -> list[tuple[BatchHeader, memoryview]]:
+    """All batches of a record set, each checked; bytes left over at the end are an error."""
+    batches = []
+    at, size = 0, len(data)
+    while at < size:
+        header = check_batch(data, at)
+        end = at + LOG_OVERHEAD + header.batch_length
+        batches.append((header, data[at:end]))
+        at = end
+    return batches
+
+
+def stamp(batch: memoryview | bytearray, *, base_offset: int, leader_epoch: int) -> None:
+    """Write where the leader put the batch; both fields lie outside the CRC."""
+    _BASE_OFFSET.pack_into(batch, 0, base_offset)
+    _LEADER_EPOCH.pack_into(batch, _LEADER_EPOCH_AT, leader_epoch)
+
+
+def stamp_append_time(batch: memoryview | bytearray, now_ms: int) -> None:
+    """Make the broker's clock the timestamp of all records, and the CRC true again."""
+    view = memoryview(batch)
+    (attributes,) = struct.unpack_from(">h", view, _ATTRIBUTES_AT)
+    struct.pack_into(">h", view, _ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
+    struct.pack_into(">q", view, _MAX_TIMESTAMP_AT, now_ms)
+    _CRC.pack_into(view, _CRC_AT, crc32c(view[_CRC_START:]))
+
+
+def read_records(
+    batch: bytes | bytearray | memoryview, *, bytes_max: int = DECOMPRESSED_BYTES_MAX
+) -> Iterator[Record]:
+    """The records of one batch, at most `bytes_max` when decompressed; the CRC is not checked."""
+    header = read_header(batch)
+    append_time_ms = header.max_timestamp if header.is_log_append_time else None
+    return decode_records(
+        read_payload(header, batch, bytes_max=bytes_max),
+        record_count=header.record_count,
+        base_offset=header.base_offset,
+        last_offset_delta=header.last_offset_delta,
+        base_timestamp=header.base_timestamp,
+        append_time_ms=append_time_ms,
+    )
+
+
+def read_payload(
+    header: BatchHeader, batch: bytes | bytearray | memoryview, *, bytes_max: int
+) -> bytes:
+    """The bytes behind the header, decompressed."""
+    if header.magic != MAGIC or header.batch_length < _BATCH_LENGTH_MIN:
+        raise CorruptRecord(f"magic {header.magic}, batch length {header.batch_length}")
+    if header.size_bytes > len(batch):
+        raise CorruptRecord(f"a batch of {header.size_bytes} bytes ends after {len(batch)}")
+    payload = memoryview(batch)[HEADER_BYTES : header.size_bytes]
+    try:
+        codec = header.codec
+    except UnsupportedCompressionType as error:
+        raise CorruptRecord(str(error)) from None
+    return bytes(decompress(codec, payload, bytes_max=bytes_max))
+
+
+def build_batch(
+    records: Sequence[Record],
+    *,
+    base_offset: int = 0,
+    codec: Codec = Codec.NONE,
+    level: int | None = None,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    leader_epoch: int = -1,
+    is_transactional: bool = False,
+    is_control: bool = False,
+    append_time_ms: int | None = None,
+    last_offset_delta: int | None = None,
+    delete_horizon_ms: int | None = None,
+) -> bytearray:
+    """A batch of these records, whose offsets stand as they are and may leave gaps.
+
+    Compaction gives `last_offset_delta`, because a batch keeps its end when its last records go.
+    """
+    if not records:
+        raise ValueError("a batch needs a record; see emptied_batch for what compaction leaves")
+    attributes = codec | (TRANSACTIONAL if is_transactional else 0)
+    attributes |= CONTROL if is_control else 0
+    base_timestamp = records[0].timestamp
+    max_timestamp = max(record.timestamp for record in records)
+    if append_time_ms is not None:
+        attributes |= LOG_APPEND_TIME
+        max_timestamp = append_time_ms
+    if delete_horizon_ms is not None:
+        attributes |= DELETE_HORIZON
+        base_timestamp = delete_horizon_ms
+    payload = b"".join(
+        [
+            encode_record(record, base_offset=base_offset, base_timestamp=base_timestamp)
+            for record in records
+        ]
+    )
+    if last_offset_delta is None:
+        last_offset_delta = records[-1].offset - base_offset
+    return seal(
+        BatchHeader(
+            base_offset=base_offset,
+            batch_length=0,
+            leader_epoch=leader_epoch,
+            magic=MAGIC,
+            crc=0,
+            attributes=attributes,
+            last_offset_delta=last_offset_delta,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            record_count=len(records),
+        ),
+        compress(codec, payload, level=level),
+    )
+
+
+def seal(header: BatchHeader, payload: bytes | memoryview) -> bytearray:
+    """Header and payload in one piece; batch length and CRC are worked out here."""
+    batch = bytearray(HEADER_BYTES + len(payload))
+    length = len(batch) - LOG_OVERHEAD
+    _HEADER.pack_into(batch, 0, *header._replace(batch_length=length, magic=MAGIC, crc=0))
+    batch[HEADER_BYTES:] = payload
+    _CRC.pack_into(batch, _CRC_AT, crc32c(memoryview(batch)[_CRC_START:]))
+    return batch
+
+
+def emptied_batch(header: BatchHeader) -> bytearray:
+    """What compaction keeps of a batch without records: its offsets and producer's sequence."""
+    return seal(
+        header._replace(
+            attributes=header.attributes & (LOG_APPEND_TIME | TRANSACTIONAL | CONTROL),
+            base_timestamp=header.max_timestamp,
+            record_count=0,
+        ),
+        b"",
+    )
+
+
+def control_batch(
+    marker: Marker,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    now_ms: int,
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+) -> bytearray:
+    """The marker that commits or aborts a producer's transaction in one partition."""
+    return build_batch(
+        [marker_record(marker, offset=base_offset, timestamp=now_ms)],
+        base_offset=base_offset,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        leader_epoch=leader_epoch,
+        is_transactional=True,
+        is_control=True,
+    )
