@@ -1,0 +1,51 @@
+# Every task of the project by one word. `make setup` is a step of the others, and costs nothing
+# when the virtual environment already matches pyproject.toml and constraints.txt.
+
+PYTHON := .venv/bin/python
+STAMP := .venv/.installed
+SOURCES := src tests bench scripts
+
+.PHONY: setup run test test-long check fix bench docs constraints clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup.sh
+	@sh scripts/setup.sh
+
+run: $(STAMP)
+	@$(PYTHON) scripts/run.py
+
+test: $(STAMP)
+	@$(PYTHON) scripts/extras.py
+	$(PYTHON) -m pytest -n 2 --dist loadfile $(ARGS)
+
+# A million fuzzed frames, more crash rounds: about an hour.
+test-long: $(STAMP)
+	@$(PYTHON) scripts/extras.py
+	PENSTOCK_LONG=1 $(PYTHON) -m pytest -n 2 --dist loadfile --timeout 3600 $(ARGS)
+
+check: $(STAMP)
+	.venv/bin/ruff format --check $(SOURCES)
+	.venv/bin/ruff check $(SOURCES)
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	$(PYTHON) -m pytest tests/tidy -p no:cacheprovider
+
+fix: $(STAMP)
+	.venv/bin/ruff check --fix $(SOURCES)
+	.venv/bin/ruff format $(SOURCES)
+	$(PYTHON) scripts/generate_docs.py
+
+# Options go in ARGS, e.g. make bench ARGS="--rows produce,fetch --quick".
+bench: $(STAMP)
+	@$(PYTHON) scripts/extras.py --only java
+	$(PYTHON) -m bench $(ARGS)
+
+docs: $(STAMP)
+	$(PYTHON) scripts/generate_docs.py
+
+constraints: $(STAMP)
+	$(PYTHON) scripts/write_constraints.py
+
+clean:
+	rm -rf .venv .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,204 @@
+"""Fetch what the compatibility tests and the bench want but can do without.
+
+kcat, KafkaJS and Apache Kafka's jars come from Debian's, npm's and Maven's registries by package
+name. Each is tried within a time limit, all at once, and ends in one printed line: ready, or the
+reason why it is not to be had. Tests read the reasons from .cache/extras.json and skip with them.
+A failure is not tried again for an hour, so that `make test` on a train stays quick.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / ".cache"
+REPORT = CACHE / "extras.json"
+RETRY_AFTER_S = 3600
+FETCH_SECONDS_MAX = 240
+
+NODE_PACKAGES = {
+    "kafkajs": "2.2.4",
+    "snappyjs": "0.7.0",
+    "lz4js": "0.2.0",
+    "zstd-codec": "0.1.5",
+}
+# Each set is a folder of jars in .cache/java: an Apache Kafka that can serve, or a client alone.
+JAR_SETS = {
+    "kafka-4.3.1": [
+        "org.apache.kafka:kafka_2.13:4.3.1",
+        "org.apache.kafka:kafka-tools:4.3.1",
+        "org.apache.logging.log4j:log4j-slf4j-impl:2.25.1",
+        "org.apache.logging.log4j:log4j-core:2.25.1",
+    ],
+    "kafka-3.9.1": [
+        "org.apache.kafka:kafka_2.13:3.9.1",
+        "org.apache.kafka:kafka-tools:3.9.1",
+        "org.slf4j:slf4j-reload4j:1.7.36",
+    ],
+    "clients-0.10.2.2": [
+        "org.apache.kafka:kafka-clients:0.10.2.2",
+        "org.slf4j:slf4j-nop:1.7.36",
+    ],
+}
+POM = """\
+<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>local</groupId><artifactId>{name}</artifactId><version>1</version>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+DEPENDENCY = (
+    "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId>"
+    "<version>{}</version></dependency>"
+)
+
+
+class Unavailable(Exception):
+    """An extra that cannot be had here; the text is the reason."""
+
+
+def run(command: list[str], *, cwd: Path = ROOT, seconds_max: float = FETCH_SECONDS_MAX) -> None:
+    """Run to the end within the limit, or raise Unavailable with the last line printed."""
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=seconds_max,
+            text=True,
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        )
+    except FileNotFoundError:
+        raise Unavailable(f"{name} is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{name} did not finish within {seconds_max:.0f} s") from None
+    if done.returncode != 0:
+        words = " ".join(line.strip() for line in done.stdout.strip().splitlines()[-2:])
+        raise Unavailable(f"{name} failed: {words[:200] or f'exit code {done.returncode}'}")
+
+
+def fetch_kcat() -> str:
+    """Debian's kcat, the command-line client on an older librdkafka."""
+    if shutil.which("kcat") is None:
+        prefix = as_root()
+        apt = [*prefix, "apt-get", "-qq", "-o", "Acquire::http::Timeout=20"]
+        try:
+            run([*apt, "install", "-y", "kcat"])
+        except Unavailable:
+            run([*apt, "update"])
+            run([*apt, "install", "-y", "kcat"])
+    return str(shutil.which("kcat"))
+
+
+def as_root() -> list[str]:
+    """The words before a command that needs root."""
+    if shutil.which("apt-get") is None:
+        raise Unavailable("apt-get is not installed")
+    if os.geteuid() == 0:
+        return []
+    sudo = ["sudo", "-n"]
+    if (
+        shutil.which("sudo")
+        and subprocess.run([*sudo, "true"], capture_output=True).returncode == 0
+    ):
+        return sudo
+    raise Unavailable("installing it takes root; run: sudo apt-get install kcat")
+
+
+def fetch_kafkajs() -> str:
+    """KafkaJS and pure JavaScript codecs for it, into .cache/node."""
+    home = CACHE / "node"
+    wanted = [f"{name}@{version}" for name, version in NODE_PACKAGES.items()]
+    mark = home / ".packages"
+    if not (mark.exists() and mark.read_text() == "\n".join(wanted)):
+        if shutil.which("node") is None:
+            raise Unavailable("node is not installed")
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "package.json").write_text('{"private": true}\n')
+        quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"]
+        run(["npm", "install", "--prefix", str(home), "--fetch-timeout=20000", *quiet, *wanted])
+        mark.write_text("\n".join(wanted))
+    return str(home)
+
+
+def fetch_jars(name: str) -> str:
+    """One set of jars with all they depend on, into .cache/java/NAME."""
+    home = CACHE / "java" / name
+    coordinates = JAR_SETS[name]
+    mark = home / ".packages"
+    if mark.exists() and mark.read_text() == "\n".join(coordinates):
+        return str(home)
+    for program in ("java", "javac"):
+        if shutil.which(program) is None:
+            raise Unavailable(f"{program} is not installed")
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    dependencies = "\n".join(DEPENDENCY.format(*c.split(":")) for c in coordinates)
+    (home / "pom.xml").write_text(POM.format(name=name, dependencies=dependencies))
+    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+    run(["mvn", "-q", "-B", goal, f"-DoutputDirectory={home}"], cwd=home)
+    mark.write_text("\n".join(coordinates))
+    return str(home)
+
+
+def jar_fetcher(name: str) -> Callable[[], str]:
+    """`fetch_jars` for one set."""
+    return lambda: fetch_jars(name)
+
+
+EXTRAS: dict[str, Callable[[], str]] = {
+    "kcat": fetch_kcat,
+    "kafkajs": fetch_kafkajs,
+    **{name: jar_fetcher(name) for name in JAR_SETS},
+}
+
+
+def attempt(name: str, before: dict[str, object]) -> dict[str, object]:
+    """Fetch one extra, unless it failed a short while ago."""
+    recent = time.time() - float(str(before.get("tried_s", 0))) < RETRY_AFTER_S
+    if before.get("reason") and recent and not os.environ.get("CI"):
+        return before
+    try:
+        return {"path": EXTRAS[name](), "reason": "", "tried_s": time.time()}
+    except Unavailable as unavailable:
+        return {"path": "", "reason": str(unavailable), "tried_s": time.time()}
+    except OSError as error:
+        return {"path": "", "reason": str(error), "tried_s": time.time()}
+
+
+def chosen(only: str) -> list[str]:
+    """The extras of one kind: `kcat`, `node`, `java`, or all when the kind is empty."""
+    kinds = {"kcat": ["kcat"], "node": ["kafkajs"], "java": list(JAR_SETS)}
+    return kinds[only] if only else list(EXTRAS)
+
+
+def main() -> None:
+    """Try all at once, print a line each, leave the report for the tests."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=["kcat", "node", "java"], default="")
+    names = chosen(parser.parse_args().only)
+    CACHE.mkdir(exist_ok=True)
+    report = json.loads(REPORT.read_text()) if REPORT.exists() else {}
+    with ThreadPoolExecutor(max_workers=3) as pool:
+        results = pool.map(lambda name: attempt(name, report.get(name, {})), names)
+    for name, result in zip(names, results, strict=True):
+        report[name] = result
+        print(f"extra {name}: {result['reason'] or 'ready'}")
+    REPORT.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
+    sys.exit(0)

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Make the virtual environment .venv match pyproject.toml and constraints.txt.
+#
+# Needs a Python of 3.11 or newer and nothing else. On Debian and Ubuntu the venv module is a package
+# of its own: it is installed when we may (root or password-less sudo), asked for otherwise.
+set -eu
+cd "$(dirname "$0")/.."
+
+stamp=.venv/.installed
+wanted=$(cat pyproject.toml constraints.txt | cksum)
+if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null || true)" = "$wanted" ]; then
+    touch "$stamp"
+    exit 0
+fi
+
+find_python() {
+    for candidate in "${PENSTOCK_PYTHON:-}" python3 python3.13 python3.12 python3.11 python3.14; do
+        [ -n "$candidate" ] || continue
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    echo "setup: Python 3.11 or newer is needed; install it or set PENSTOCK_PYTHON to one." >&2
+    exit 1
+}
+
+install_venv_module() {
+    package=$("$1" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+    if [ "$(id -u)" = 0 ]; then
+        as_root=
+    elif sudo -n true 2>/dev/null; then
+        as_root="sudo -n"
+    else
+        echo "setup: this Python has no venv module; run: sudo apt-get install $package" >&2
+        exit 1
+    fi
+    echo "setup: installing $package"
+    apt="$as_root apt-get -qq -o Acquire::http::Timeout=20 -o Acquire::Retries=1"
+    $apt update || true
+    $apt install -y "$package" || $apt install -y python3-venv || {
+        echo "setup: apt-get could not install $package; install Python's venv module by hand." >&2
+        exit 1
+    }
+}
+
+python=$(find_python)
+if ! [ -x .venv/bin/python ]; then
+    "$python" -c 'import venv, ensurepip' 2>/dev/null || install_venv_module "$python"
+    "$python" -m venv .venv
+fi
+echo "setup: installing packages into .venv"
+PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install --quiet --timeout 30 \
+    --constraint constraints.txt --editable '.[dev]'
+echo "$wanted" >"$stamp"
+echo "setup: done"
