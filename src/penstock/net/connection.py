@@ -1,0 +1,447 @@
+"""One client's socket: frames come in, answers go out in the order of the requests.
+
+It works on a raw non-blocking socket and the event loop's readiness callbacks, because that is
+what lets `recv_into` fill a reused buffer and `sendfile` send a log segment without a copy
+(docs/adr/0007-event-loop.md has the measurements). It knows sizes and order, nothing of Kafka.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast
+
+from penstock.net.buffers import SCRATCH_BYTES, BufferPool
+
+log = logging.getLogger("kafka.network.Connection")
+
+LENGTH_BYTES = 4
+# A connection that sent a frame this large will likely send another: read its length alone, then
+# the body straight into its own buffer.
+_LARGE_FRAME_BYTES = 64 * 1024
+# How much one readiness event may take in before the other connections get their turn.
+_READ_TURN_BYTES = 2 * 1024 * 1024
+_IOV_MAX = 512
+
+
+class FilePart(Protocol):
+    """A piece of a file that is sent without passing through memory."""
+
+    @property
+    def position(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def fileno(self) -> int: ...
+
+
+Parts: TypeAlias = list[Any]  # bytes-like objects and FileParts, in the order to be sent
+Answer: TypeAlias = Parts | Awaitable[Parts | None] | None
+Dispatch: TypeAlias = Callable[["Connection", memoryview], Answer]
+
+
+class CloseConnection(Exception):
+    """Raised by dispatch when the peer cannot be answered; the message is the one log line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """Bounds that hold for each connection of a listener."""
+
+    frame_bytes_max: int
+    in_flight_max: int = 8  # Requests begun and not yet answered; more wait in the socket.
+
+
+class _Slot:
+    """The place of one answer in the queue of answers."""
+
+    __slots__ = ("parts", "ready", "task")
+
+    def __init__(self, parts: Parts | None, task: "asyncio.Task[Parts | None] | None") -> None:
+        self.parts = parts
+        self.ready = task is None
+        self.task = task
+
+
+class Connection:
+    """Reads frames, hands each to `dispatch`, writes the answers.
+
+    A frame lives in a reused buffer: it is only valid until `dispatch` returns. What an awaiting
+    handler needs later, it must have copied before.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        dispatch: Dispatch,
+        limits: ConnectionLimits,
+        pool: BufferPool,
+        closed: Callable[["Connection"], None],
+    ) -> None:
+        self.peer = _peer_name(sock)
+        self.last_active_s = loop.time()
+        self.is_closed = False
+        self._sock = sock
+        self._fd = sock.fileno()
+        self._loop = loop
+        self._dispatch = dispatch
+        self._limits = limits
+        self._pool = pool
+        self._closed = closed
+        self._head = bytearray()  # Up to three bytes of a length that is still coming.
+        self._frame: bytearray | None = None  # A frame that is still coming...
+        self._frame_size = 0
+        self._frame_filled = 0
+        self._expects_large = False
+        self._backlog = b""  # Bytes received while no more requests may begin.
+        self._pending: deque[_Slot] = deque()
+        self._out: deque[Any] = deque()
+        self._unflushed = 0  # Answers put into _out since the last flush.
+        self._out_at = 0  # How much of the first element of _out is already sent.
+        self._is_reading = False
+        self._is_writing = False
+        self._is_finishing = False
+        self._is_turning = False
+        self._mutes = 0
+
+    # Life
+
+    def start(self) -> None:
+        self._resume_reading()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._pending and not self._out
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the peer waits for an answer that is not made yet."""
+        return bool(self._pending)
+
+    def mute_for(self, seconds: float) -> None:
+        """Read nothing for a while: the peer was answered and is throttled now (KIP-219)."""
+        self._mutes += 1
+        self._pause_reading()
+        self._loop.call_later(seconds, self._unmute)
+
+    def finish(self) -> None:
+        """Take no new requests; close once everything begun is answered."""
+        self._is_finishing = True
+        self._pause_reading()
+        if self.is_idle:
+            self.close()
+
+    def close(self, reason: str | None = None) -> None:
+        if self.is_closed:
+            return
+        self.is_closed = True
+        if reason:
+            log.warning("Closing the connection of %s: %s", self.peer, reason)
+        self._pause_reading()
+        if self._is_writing:
+            self._loop.remove_writer(self._fd)
+        for slot in self._pending:
+            if slot.task is not None:
+                slot.task.cancel()
+        self._pending.clear()
+        self._out.clear()
+        self._backlog = b""
+        self._frame = None
+        self._sock.close()
+        self._closed(self)
+
+    # Reading
+
+    def _resume_reading(self) -> None:
+        if not self._is_reading and self._may_read():
+            self._loop.add_reader(self._fd, self._on_readable)
+            self._is_reading = True
+
+    def _pause_reading(self) -> None:
+        if self._is_reading:
+            self._loop.remove_reader(self._fd)
+            self._is_reading = False
+
+    def _unmute(self) -> None:
+        self._mutes -= 1
+        self._continue()
+
+    def _may_read(self) -> bool:
+        return not (self.is_closed or self._is_finishing or self._mutes or self._is_full())
+
+    def _is_full(self) -> bool:
+        # Unsent answers push back as well: a peer that does not read gets nothing more begun.
+        return len(self._pending) >= self._limits.in_flight_max or self._is_writing
+
+    def _on_readable(self) -> None:
+        try:
+            self._is_turning = True
+            self._read_turn()
+            self._is_turning = False
+            self._flush()
+        except (BlockingIOError, InterruptedError):
+            self._is_turning = False
+            self._flush_or_close()
+        except OSError as error:
+            self.close(None if isinstance(error, ConnectionError) else str(error))
+        except CloseConnection as refusal:
+            self._is_turning = False
+            self._flush_or_close()
+            self.close(str(refusal))
+        except Exception:
+            log.exception("Closing the connection of %s after an error of ours", self.peer)
+            self.close()
+
+    def _read_turn(self) -> None:
+        """Read until the socket is empty, the turn is over or no more may begin."""
+        taken = 0
+        while taken < _READ_TURN_BYTES and not self.is_closed:
+            if self._frame is not None:
+                received, wanted = self._read_into_frame()
+            elif self._expects_large:
+                received, wanted = self._read_length()
+            else:
+                received, wanted = self._read_scratch()
+            if received == 0:
+                self.close()
+                return
+            taken += received
+            if self._is_full() or self._mutes:
+                self._pause_reading()
+                return
+            if received < wanted:
+                return  # The socket is empty: asking again would only cost a system call.
+
+    def _read_into_frame(self) -> tuple[int, int]:
+        frame = cast(bytearray, self._frame)
+        with memoryview(frame) as whole, whole[self._frame_filled : self._frame_size] as rest:
+            wanted = len(rest)
+            received = self._sock.recv_into(rest)
+        self._frame_filled += received
+        if received == wanted:
+            self._frame_done(frame)
+        return received, wanted
+
+    def _frame_done(self, frame: bytearray) -> None:
+        self._frame = None
+        self._expects_large = self._frame_size >= _LARGE_FRAME_BYTES
+        self._begin(memoryview(frame)[: self._frame_size])
+        self._pool.give(frame)
+
+    def _read_length(self) -> tuple[int, int]:
+        data = self._sock.recv(LENGTH_BYTES - len(self._head))
+        self._head += data
+        if len(self._head) == LENGTH_BYTES:
+            size = self._checked_size(int.from_bytes(self._head, "big", signed=True))
+            self._head.clear()
+            self._start_frame(size)
+        return len(data), len(data)
+
+    def _start_frame(self, size: int) -> None:
+        self._frame = self._pool.take(size)
+        self._frame_size = size
+        self._frame_filled = 0
+
+    def _read_scratch(self) -> tuple[int, int]:
+        scratch = self._pool.scratch
+        kept = len(self._head)
+        if kept:
+            scratch[:kept] = self._head
+            self._head.clear()
+        view = memoryview(scratch)
+        received = self._sock.recv_into(view[kept:] if kept else view)
+        if received:
+            self._take_frames(view[: kept + received])
+        return received, SCRATCH_BYTES - kept
+
+    def _take_frames(self, data: memoryview) -> None:
+        """Begin every whole frame in `data`; keep the rest for later."""
+        at, end = 0, len(data)
+        while end - at >= LENGTH_BYTES:
+            if self._is_full() or self._mutes:
+                self._backlog = bytes(data[at:])
+                return
+            body = at + LENGTH_BYTES
+            size = self._checked_size(int.from_bytes(data[at:body], "big", signed=True))
+            at = body + size
+            if at > end:
+                self._start_frame(size)
+                cast(bytearray, self._frame)[: end - body] = data[body:]
+                self._frame_filled = end - body
+                return
+            self._begin(data[body:at])
+            if self.is_closed:
+                return
+        self._head += data[at:]
+
+    def _checked_size(self, size: int) -> int:
+        if 0 < size <= self._limits.frame_bytes_max:
+            return size
+        raise CloseConnection(
+            f"a request of {size} bytes was announced; "
+            f"socket.request.max.bytes allows 1 to {self._limits.frame_bytes_max}"
+        )
+
+    # Answers
+
+    def _begin(self, frame: memoryview) -> None:
+        self.last_active_s = self._loop.time()
+        answer = self._dispatch(self, frame)
+        if answer is None:
+            return
+        if type(answer) is list:
+            if self._pending:
+                self._pending.append(_Slot(answer, None))
+            else:
+                self._out.extend(answer)
+                self._unflushed += 1
+                if self._unflushed >= self._limits.in_flight_max:
+                    self._flush()  # A peer that pipelines without end must not pile up answers.
+            return
+        coroutine = cast("Coroutine[Any, Any, Parts | None]", answer)
+        task = self._loop.create_task(coroutine)
+        slot = _Slot(None, task)
+        self._pending.append(slot)
+        task.add_done_callback(lambda done: self._answered(slot, done))
+
+    def _answered(self, slot: _Slot, done: "asyncio.Task[Parts | None]") -> None:
+        if self.is_closed or done.cancelled():
+            return
+        error = done.exception()
+        if error is not None:
+            self.close(str(error))
+            return
+        slot.parts = done.result()
+        slot.ready = True
+        self._continue()
+
+    def _continue(self) -> None:
+        """After an answer became ready, was sent or a mute ended: send, then take more in."""
+        if self.is_closed or self._is_turning:
+            return
+        self._queue_ready()
+        self._flush_or_close()
+        if self.is_closed:
+            return
+        if self._is_finishing:
+            if self.is_idle:
+                self.close()
+            return
+        self._take_backlog()
+        self._resume_reading()
+
+    def _queue_ready(self) -> None:
+        pending = self._pending
+        while pending and pending[0].ready:
+            parts = pending.popleft().parts
+            if parts is not None:
+                self._out.extend(parts)
+
+    def _take_backlog(self) -> None:
+        if not self._backlog or not self._may_read():
+            return
+        data, self._backlog = self._backlog, b""
+        try:
+            self._is_turning = True
+            # A writable copy, because batches are stamped in place.
+            self._take_frames(memoryview(bytearray(data)))
+        except CloseConnection as refusal:
+            self._flush_or_close()
+            self.close(str(refusal))
+        finally:
+            self._is_turning = False
+        self._queue_ready()
+        self._flush_or_close()
+
+    # Writing
+
+    def _flush_or_close(self) -> None:
+        try:
+            self._flush()
+        except OSError as error:
+            self.close(None if isinstance(error, ConnectionError) else str(error))
+
+    def _flush(self) -> None:
+        self._unflushed = 0
+        if not self._out or self._is_writing or self.is_closed:
+            return
+        if not self._send_some():
+            self._is_writing = True
+            self._pause_reading()
+            self._loop.add_writer(self._fd, self._on_writable)
+
+    def _on_writable(self) -> None:
+        try:
+            is_sent = self._send_some()
+        except OSError as error:
+            self.close(None if isinstance(error, ConnectionError) else str(error))
+            return
+        self.last_active_s = self._loop.time()
+        if is_sent:
+            self._loop.remove_writer(self._fd)
+            self._is_writing = False
+            self._continue()
+
+    def _send_some(self) -> bool:
+        """Send until everything is out (True) or the socket is full (False)."""
+        out = self._out
+        try:
+            while out:
+                if isinstance(out[0], (bytes, bytearray, memoryview)):
+                    self._send_bytes()
+                else:
+                    self._send_file(out[0])
+        except (BlockingIOError, InterruptedError):
+            return False
+        return True
+
+    def _send_bytes(self) -> None:
+        chunks: list[Any] = []
+        for part in self._out:
+            if len(chunks) == _IOV_MAX or not isinstance(part, (bytes, bytearray, memoryview)):
+                break
+            chunks.append(part)
+        # More follows when a file part ends the run: let the kernel fill its packets.
+        flags = socket.MSG_MORE if len(chunks) < len(self._out) else 0
+        if self._out_at:
+            chunks[0] = memoryview(chunks[0])[self._out_at :]
+        if len(chunks) == 1:
+            sent = self._sock.send(chunks[0], flags)
+        else:
+            sent = self._sock.sendmsg(chunks, (), flags)
+        self._drop_sent(sent)
+
+    def _drop_sent(self, sent: int) -> None:
+        self._out_at += sent
+        out = self._out
+        while out and self._out_at >= len(out[0]):
+            if not isinstance(out[0], (bytes, bytearray, memoryview)):
+                return
+            self._out_at -= len(out.popleft())
+
+    def _send_file(self, part: FilePart) -> None:
+        at, size = self._out_at, len(part)
+        while at < size:
+            try:
+                sent = os.sendfile(self._fd, part.fileno(), part.position + at, size - at)
+            finally:
+                self._out_at = at
+            if sent == 0:
+                # The size was promised already; a shorter file would desynchronise the peer.
+                raise OSError(f"the log file ended {size - at} bytes early")
+            at += sent
+        self._out.popleft()
+        self._out_at = 0
+
+
+def _peer_name(sock: socket.socket) -> str:
+    try:
+        host, port = sock.getpeername()[:2]
+    except OSError:
+        return "a peer that is gone"
+    return f"{host}:{port}"

@@ -1,0 +1,196 @@
+"""The door: accepts connections within the configured limits and closes those that fall silent.
+
+One event loop serves all connections. What a frame means is the business of the `dispatch` that
+each listener was given.
+"""
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.net.buffers import BufferPool
+from penstock.net.connection import Connection, ConnectionLimits, Dispatch
+
+log = logging.getLogger("kafka.network.Acceptor")
+
+_ACCEPTS_PER_TURN = 64
+_RETRY_ACCEPT_S = 0.5
+_OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerLimits:
+    """Bounds that hold for a listener; `None` for a buffer means: let the system choose."""
+
+    connection: ConnectionLimits
+    connections_max: int
+    connections_per_ip_max: int
+    connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
+    idle_s_max: float | None  # None: silence is never a reason to close.
+    backlog: int
+    send_buffer_bytes: int | None
+    receive_buffer_bytes: int | None
+
+
+class Listener:
+    """One listening socket and the connections that came in through it."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        host: str,
+        port: int,
+        limits: ListenerLimits,
+        dispatch: Dispatch,
+        pool: BufferPool,
+    ) -> None:
+        self.name = name
+        self.host = host
+        self.port = port  # The real one after `bind`, when 0 was asked for.
+        self.accepted_total = 0
+        self.connections: set[Connection] = set()
+        self._limits = limits
+        self._dispatch = dispatch
+        self._pool = pool
+        self._socket: socket.socket | None = None
+        self._is_accepting = False
+        self._per_ip: Counter[str] = Counter()
+        self._loop = asyncio.get_running_loop()
+        self._sweep: asyncio.TimerHandle | None = None
+
+    def bind(self) -> None:
+        """Take the port; raises OSError when it cannot be had."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if self._limits.receive_buffer_bytes is not None:
+                # Before listen(), so that the window of accepted connections is sized by it.
+                size = self._limits.receive_buffer_bytes
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
+            sock.bind((self.host, self.port))
+            sock.listen(self._limits.backlog)
+        except OSError:
+            sock.close()
+            raise
+        sock.setblocking(False)
+        self.port = sock.getsockname()[1]
+        self._socket = sock
+
+    def start(self) -> None:
+        self._resume_accepting()
+        if self._limits.idle_s_max is not None:
+            self._sweep_later(self._limits.idle_s_max)
+
+    def stop_accepting(self) -> None:
+        self._pause_accepting()
+        if self._sweep is not None:
+            self._sweep.cancel()
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    async def drain(self, timeout_s: float) -> None:
+        """Answer what was begun, then close; what takes longer than the time-out is cut off."""
+        for connection in tuple(self.connections):
+            connection.finish()
+        deadline_s = self._loop.time() + timeout_s
+        while self.connections and self._loop.time() < deadline_s:
+            await asyncio.sleep(0.01)
+        self.close()
+
+    def close(self) -> None:
+        self.stop_accepting()
+        for connection in tuple(self.connections):
+            connection.close()
+
+    # Accepting
+
+    def _resume_accepting(self) -> None:
+        if self._socket is not None and not self._is_accepting:
+            self._loop.add_reader(self._socket.fileno(), self._on_acceptable)
+            self._is_accepting = True
+
+    def _pause_accepting(self) -> None:
+        if self._socket is not None and self._is_accepting:
+            self._loop.remove_reader(self._socket.fileno())
+        self._is_accepting = False
+
+    def _on_acceptable(self) -> None:
+        for _ in range(_ACCEPTS_PER_TURN):
+            if self._socket is None:
+                return
+            if len(self.connections) >= self._limits.connections_max:
+                # As Kafka does: newcomers wait in the backlog until somebody leaves.
+                log.warning("Listener %s is full; max.connections reached", self.name)
+                self._pause_accepting()
+                return
+            try:
+                sock, address = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._accept_failed(error)
+                return
+            self._admit(sock, address[0])
+
+    def _accept_failed(self, error: OSError) -> None:
+        if error.errno not in _OUT_OF_DESCRIPTORS:
+            raise error
+        log.error("Cannot accept connections for now: %s", os.strerror(error.errno or 0))
+        self._pause_accepting()
+        self._loop.call_later(_RETRY_ACCEPT_S, self._resume_accepting)
+
+    def _admit(self, sock: socket.socket, ip: str) -> None:
+        allowed = self._limits.connections_per_ip_overrides.get(
+            ip, self._limits.connections_per_ip_max
+        )
+        if self._per_ip[ip] >= allowed:
+            log.warning("Refused a connection of %s: it has %d already", ip, self._per_ip[ip])
+            sock.close()
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._limits.send_buffer_bytes is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
+        self._per_ip[ip] += 1
+        self.accepted_total += 1
+        connection = Connection(
+            sock,
+            loop=self._loop,
+            dispatch=self._dispatch,
+            limits=self._limits.connection,
+            pool=self._pool,
+            closed=lambda gone: self._left(gone, ip),
+        )
+        self.connections.add(connection)
+        connection.start()
+
+    def _left(self, connection: Connection, ip: str) -> None:
+        self.connections.discard(connection)
+        self._per_ip[ip] -= 1
+        if not self._per_ip[ip]:
+            del self._per_ip[ip]
+        self._resume_accepting()
+
+    # Silence
+
+    def _sweep_later(self, idle_s_max: float) -> None:
+        pause_s = min(max(idle_s_max / 4, 0.05), 30.0)
+        self._sweep = self._loop.call_later(pause_s, self._close_silent, idle_s_max)
+
+    def _close_silent(self, idle_s_max: float) -> None:
+        now_s = self._loop.time()
+        for connection in tuple(self.connections):
+            # One that waits for our answer is not silent; one that takes nothing of it is.
+            if now_s - connection.last_active_s > idle_s_max and not connection.is_waiting:
+                log.info("Closing the connection of %s: silent for too long", connection.peer)
+                connection.close()
+        self._sweep_later(idle_s_max)
