@@ -1,0 +1,196 @@
+"""A server as a real process: started, watched, stopped, killed, and never left behind.
+
+It knows ports, signals and /proc, and that a Kafka server is ready when it answers ApiVersions.
+What is being started (Penstock, Apache Kafka) is the business of the modules beside it.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from tests.support.waiting import eventually
+from tests.support.wire import RawConnection, WireError
+
+ROOT = Path(__file__).resolve().parents[2]
+HOST = "127.0.0.1"
+
+
+def free_port() -> int:
+    """A port nobody listens on, below the range the kernel takes outgoing ports from.
+
+    A port of that range could be taken by any client's connection while a server is down between
+    two starts, even by a client that then connects to itself.
+    """
+    for _ in range(200):
+        port = random.SystemRandom().randrange(15_000, 32_000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port found")
+
+
+class ServerProcess:
+    """One server process with its log; `command` may be started many times."""
+
+    def __init__(
+        self, command: Sequence[str], *, port: int, log_path: Path, cwd: Path | None = None
+    ) -> None:
+        self.command = list(command)
+        self.port = port
+        self.log_path = log_path
+        self.cwd = cwd or ROOT
+        self.process: subprocess.Popen[bytes] | None = None
+        self.started_s = 0.0
+
+    @property
+    def address(self) -> str:
+        """`host:port`, as clients want it."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """The process id while the server runs."""
+        assert self.process is not None, "the server was not started"
+        return self.process.pid
+
+    @property
+    def log(self) -> str:
+        """Everything the server has printed, over all its starts."""
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def launch(self) -> None:
+        """Start the process and return at once."""
+        assert self.process is None, "the server runs already"
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        with self.log_path.open("ab") as log:
+            self.started_s = time.perf_counter()
+            self.process = subprocess.Popen(
+                self.command,
+                cwd=self.cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def start(self, *, timeout_s: float = 30.0) -> None:
+        """Start, and wait until ApiVersions is answered."""
+        self.launch()
+        try:
+            self.wait_until_ready(timeout_s=timeout_s)
+        except BaseException:
+            self.kill()
+            raise
+
+    def wait_until_ready(self, *, timeout_s: float = 30.0, every_s: float = 0.005) -> float:
+        """Seconds from the start of the process to the first answered request."""
+        eventually(self.answers, timeout_s=timeout_s, every_s=every_s, what="an answer")
+        return time.perf_counter() - self.started_s
+
+    def answers(self) -> bool:
+        """Whether a new connection gets its ApiVersions answered."""
+        assert self.process is not None
+        if self.process.poll() is not None:
+            code = self.process.returncode
+            raise RuntimeError(f"the server ended with code {code}:\n{self.log[-4000:]}")
+        try:
+            with RawConnection(self.port, timeout_s=5) as connection:
+                return connection.api_versions().error_code == 0
+        except (OSError, WireError):
+            return False
+
+    def wait(self, *, timeout_s: float = 30.0) -> int:
+        """The exit code, once the process has ended by itself or by a signal sent before."""
+        assert self.process is not None
+        code = self.process.wait(timeout_s)
+        self.process = None
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the server process."""
+        os.kill(self.pid, number)
+
+    def stop(self, *, timeout_s: float = 30.0) -> int:
+        """SIGTERM, and the exit code; AssertionError when the server had to be killed."""
+        self.send_signal(signal.SIGTERM)
+        pid = self.pid
+        try:
+            code = self.wait(timeout_s=timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"no stop within {timeout_s:g} s:\n{self.log[-4000:]}") from None
+        assert_group_is_gone(pid)
+        return code
+
+    def kill(self) -> None:
+        """SIGKILL to the server and whatever it started."""
+        if self.process is None:
+            return
+        pid = self.pid
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        self.process.wait()
+        self.process = None
+        assert_group_is_gone(pid)
+
+    def restart(self, *, timeout_s: float = 60.0) -> None:
+        """Stop in good order and start again on the same port and data."""
+        self.stop()
+        self.start(timeout_s=timeout_s)
+
+    def rss_bytes(self) -> int:
+        """Resident memory of the server now."""
+        return _status_bytes(self.pid, "VmRSS")
+
+    def rss_peak_bytes(self) -> int:
+        """The most resident memory the server ever had."""
+        return _status_bytes(self.pid, "VmHWM")
+
+    def cpu_seconds(self) -> float:
+        """Processor time, user and system, that the server has used."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+
+def assert_group_is_gone(group: int) -> None:
+    """Nothing of the process group is left running."""
+
+    def gone() -> bool:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    eventually(gone, timeout_s=5, what=f"the end of all processes of group {group}")
+
+
+def _status_bytes(pid: int, name: str) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(name + ":"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError(f"/proc/{pid}/status has no {name}")
+
+
+def python() -> str:
+    """The interpreter the tests run on, which has the package installed."""
+    return sys.executable

@@ -1,0 +1,38 @@
+"""Waiting for something to become true, by looking again and again within a limit.
+
+Tests never sleep for luck: they name what they wait for, go on as soon as it holds, and say what
+was missing when it never does.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Seen = TypeVar("Seen")
+
+
+def eventually(
+    look: Callable[[], Seen],
+    *,
+    timeout_s: float = 10.0,
+    every_s: float = 0.02,
+    what: str = "",
+) -> Seen:
+    """The first true value that `look` gives; AssertionError when there is none in time.
+
+    A `look` that raises AssertionError or OSError counts as not yet.
+    """
+    give_up_s = time.monotonic() + timeout_s
+    last: object = None
+    while True:
+        try:
+            seen = look()
+            if seen:
+                return seen
+            last = seen
+        except (AssertionError, OSError) as error:
+            last = error
+        if time.monotonic() >= give_up_s:
+            name = what or getattr(look, "__name__", "the condition")
+            raise AssertionError(f"{name} did not hold within {timeout_s:g} s; last: {last!r}")
+        time.sleep(every_s)
