@@ -1,0 +1,66 @@
+"""The connection to ZooKeeper; unset, the metadata is in an embedded store."""
+
+from typing import Final
+
+from penstock.config.settings import (
+    BOOLEAN,
+    HIGH,
+    INT,
+    LIST,
+    LOW,
+    MEDIUM,
+    PASSWORD,
+    READ_ONLY,
+    STRING,
+    Bounds,
+    Setting,
+)
+
+# One setting, two lines: a table is read down its columns.
+# fmt: off
+SETTINGS: Final = (
+    # Connection.
+    Setting("zookeeper.connect", STRING, None, None, HIGH, READ_ONLY,
+            "The ensemble, as host:port,host:port/chroot; unset, the store is embedded."),
+    Setting("zookeeper.session.timeout.ms", INT, 18_000, None, HIGH, READ_ONLY,
+            "How long a silent session lives."),
+    Setting("zookeeper.connection.timeout.ms", INT, None, None, HIGH, READ_ONLY,
+            "How long the first connection may take; unset, the session's time."),
+    Setting("zookeeper.max.in.flight.requests", INT, 10, Bounds(1), HIGH, READ_ONLY,
+            "How many requests to ZooKeeper may be unanswered."),
+    Setting("zookeeper.set.acl", BOOLEAN, False, None, HIGH, READ_ONLY,
+            "Whether znodes are written with access control."),
+    Setting("zookeeper.sync.time.ms", INT, 2000, None, LOW, READ_ONLY,
+            "How far a follower of ZooKeeper's may be behind. Deprecated."),
+    # Encryption.
+    Setting("zookeeper.ssl.client.enable", BOOLEAN, False, None, MEDIUM, READ_ONLY,
+            "Whether the connection is encrypted."),
+    Setting("zookeeper.clientCnxnSocket", STRING, None, None, MEDIUM, READ_ONLY,
+            "The socket class of Java's ZooKeeper client."),
+    Setting("zookeeper.ssl.keystore.location", STRING, None, None, MEDIUM, READ_ONLY,
+            "The file with our certificate and key."),
+    Setting("zookeeper.ssl.keystore.password", PASSWORD, None, None, MEDIUM, READ_ONLY,
+            "Its password."),
+    Setting("zookeeper.ssl.keystore.type", STRING, None, None, MEDIUM, READ_ONLY,
+            "Its format."),
+    Setting("zookeeper.ssl.truststore.location", STRING, None, None, MEDIUM, READ_ONLY,
+            "The file with the certificates we trust."),
+    Setting("zookeeper.ssl.truststore.password", PASSWORD, None, None, MEDIUM, READ_ONLY,
+            "Its password."),
+    Setting("zookeeper.ssl.truststore.type", STRING, None, None, MEDIUM, READ_ONLY,
+            "Its format."),
+    Setting("zookeeper.ssl.protocol", STRING, "TLSv1.2", None, LOW, READ_ONLY,
+            "The version of TLS to start from."),
+    Setting("zookeeper.ssl.enabled.protocols", LIST, None, None, LOW, READ_ONLY,
+            "The versions of TLS allowed."),
+    Setting("zookeeper.ssl.cipher.suites", LIST, None, None, LOW, READ_ONLY,
+            "The cipher suites allowed."),
+    Setting("zookeeper.ssl.endpoint.identification.algorithm", STRING,
+            "HTTPS", None, LOW, READ_ONLY,
+            "How the server's name is checked; empty: not at all."),
+    Setting("zookeeper.ssl.crl.enable", BOOLEAN, False, None, LOW, READ_ONLY,
+            "Whether revocation lists are consulted."),
+    Setting("zookeeper.ssl.ocsp.enable", BOOLEAN, False, None, LOW, READ_ONLY,
+            "Whether revocation is asked online."),
+)
+# fmt: on
