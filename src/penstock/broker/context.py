@@ -1,0 +1,66 @@
+"""What a handler can reach: the broker's parts, and the facts of the request at hand."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.producer_ids import ProducerIds
+from penstock.cluster.controller import Controller
+from penstock.cluster.image import ClusterImage
+from penstock.config.broker import BrokerConfig
+from penstock.meta.store import MetaStore
+from penstock.protocol.headers import RequestHeader
+from penstock.replica.table import PartitionTable
+from penstock.storage.log_dirs import LogDirs
+from penstock.telemetry.metrics import Metrics
+
+
+def wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Broker:
+    """The parts of one broker process; `config` and `image` are replaced as they change."""
+
+    config: BrokerConfig
+    store: MetaStore
+    controller: Controller
+    image: ClusterImage
+    partitions: PartitionTable
+    log_dirs: LogDirs
+    metrics: Metrics
+    producer_ids: ProducerIds
+    fetch_sessions: FetchSessions
+    now_ms: Callable[[], int] = field(default=wall_clock_ms)
+
+    @property
+    def broker_id(self) -> int:
+        return self.config.broker_id
+
+
+class RequestContext:
+    """The facts of one request."""
+
+    __slots__ = ("broker", "client_address", "header", "listener", "principal", "version")
+
+    def __init__(
+        self,
+        *,
+        broker: Broker,
+        header: RequestHeader,
+        listener: str,
+        client_address: str,
+        principal: str = "User:ANONYMOUS",
+    ) -> None:
+        self.broker = broker
+        self.header = header
+        self.version = header.api_version
+        self.listener = listener  # The name of the listener the client came in on.
+        self.client_address = client_address
+        self.principal = principal
+
+    @property
+    def client_id(self) -> str | None:
+        return self.header.client_id

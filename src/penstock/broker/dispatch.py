@@ -1,0 +1,225 @@
+"""From a frame to its handler and back: the one place that knows which APIs are served.
+
+`HANDLERS` is the truth about what this broker can do: ApiVersions answers from it, and
+docs/support.md is made from it. Errors become codes here and nowhere else. Topics, logs and
+records are the handlers' business.
+"""
+
+import importlib
+import logging
+import struct
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from types import CoroutineType, ModuleType
+from typing import Any
+
+from penstock.broker.context import Broker, RequestContext
+from penstock.errors import ErrorCode, ProtocolError, UnknownServerError
+from penstock.net.connection import Answer, CloseConnection, Connection, Parts
+from penstock.protocol.apis import ApiKey, request_class, response_class, supported_versions
+from penstock.protocol.headers import decode_request_header, encode_response_header
+from penstock.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from penstock.protocol.primitives import MalformedMessage
+from penstock.telemetry.metrics import RequestMetrics
+
+log = logging.getLogger("kafka.server.KafkaApis")
+
+# API → module in broker/handlers, of the same name as in protocol/messages.
+HANDLERS: dict[ApiKey, str] = {
+    ApiKey.PRODUCE: "produce",
+    ApiKey.FETCH: "fetch",
+    ApiKey.LIST_OFFSETS: "list_offsets",
+    ApiKey.METADATA: "metadata",
+    ApiKey.FIND_COORDINATOR: "find_coordinator",
+    ApiKey.API_VERSIONS: "api_versions",
+    ApiKey.CREATE_TOPICS: "create_topics",
+    ApiKey.DELETE_TOPICS: "delete_topics",
+    ApiKey.DELETE_RECORDS: "delete_records",
+    ApiKey.INIT_PRODUCER_ID: "init_producer_id",
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
+    ApiKey.DESCRIBE_CONFIGS: "describe_configs",
+    ApiKey.ALTER_CONFIGS: "alter_configs",
+    ApiKey.DESCRIBE_LOG_DIRS: "describe_log_dirs",
+    ApiKey.CREATE_PARTITIONS: "create_partitions",
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
+    ApiKey.DESCRIBE_CLUSTER: "describe_cluster",
+    ApiKey.DESCRIBE_PRODUCERS: "describe_producers",
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions",
+}
+
+_KEY_AND_VERSION = struct.Struct(">hh")
+_SIZE = struct.Struct(">i")
+_CORRELATION_ID = struct.Struct(">i")
+_KEY_AND_VERSION_BYTES = 4
+
+
+class Route:
+    """How one version of one API is decoded, handled and answered."""
+
+    __slots__ = ("api_key", "decode", "error_response", "handle", "metrics", "version")
+
+    def __init__(
+        self, api_key: ApiKey, version: int, module: ModuleType, metrics: RequestMetrics
+    ) -> None:
+        self.api_key = api_key
+        self.version = version
+        self.metrics = metrics
+        self.decode: Callable[..., Any] = request_class(api_key).decode
+        self.handle: Callable[[Any, RequestContext], Any] = module.handle
+        self.error_response: Callable[[Any, ProtocolError], Any] = getattr(
+            module, "error_response", None
+        ) or _plain_error_response(api_key)
+
+
+def _plain_error_response(api_key: ApiKey) -> Callable[[Any, ProtocolError], Any]:
+    def answer(_request: Any, error: ProtocolError) -> Any:
+        response = response_class(api_key)()
+        if not hasattr(response, "error_code"):
+            raise CloseConnection(f"{api_key.name} failed and cannot say so: {error}")
+        response.error_code = int(error.code)
+        if hasattr(response, "error_message"):
+            response.error_message = str(error)
+        return response
+
+    return answer
+
+
+class Dispatcher:
+    """Serves the frames of one listener."""
+
+    def __init__(self, broker: Broker, *, listener: str) -> None:
+        self._broker = broker
+        self._listener = listener
+        self._routes: dict[int, Route] = {}  # By the first four bytes of the header.
+
+    def __call__(self, connection: Connection, frame: memoryview) -> Answer:
+        started_s = time.perf_counter()
+        route = self._routes.get(_first_four(frame)) or self._find_route(frame)
+        if route is None:
+            return _unknown_api_versions(frame)
+        try:
+            header, body_at = decode_request_header(frame)
+            request = route.decode(frame, route.version, body_at)
+        except MalformedMessage as error:
+            raise CloseConnection(f"a malformed {route.api_key.name} request: {error}") from None
+        context = RequestContext(
+            broker=self._broker,
+            header=header,
+            listener=self._listener,
+            client_address=connection.peer,
+        )
+        try:
+            response = route.handle(request, context)
+        except ProtocolError as error:
+            response = route.error_response(request, error)
+            route.metrics.errors += 1
+        except CloseConnection:
+            raise
+        except Exception:
+            response = _unexpected(route, request)
+        if type(response) is CoroutineType:
+            return self._later(route, request, context, response, started_s)
+        route.metrics.observe(time.perf_counter() - started_s)
+        if response is None:
+            return None
+        return _framed(route.api_key, route.version, header.correlation_id, response)
+
+    async def _later(
+        self,
+        route: Route,
+        request: Any,
+        context: RequestContext,
+        response: Coroutine[Any, Any, Any] | Awaitable[Any],
+        started_s: float,
+    ) -> Parts | None:
+        try:
+            answer = await response
+        except ProtocolError as error:
+            answer = route.error_response(request, error)
+            route.metrics.errors += 1
+        except CloseConnection:
+            raise
+        except Exception:
+            answer = _unexpected(route, request)
+        route.metrics.observe(time.perf_counter() - started_s)
+        if answer is None:
+            return None
+        return _framed(route.api_key, route.version, context.header.correlation_id, answer)
+
+    def _find_route(self, frame: memoryview) -> Route | None:
+        """The route of a version served for the first time; None: an unknown ApiVersions."""
+        if len(frame) < _KEY_AND_VERSION_BYTES:
+            raise CloseConnection(f"a request of {len(frame)} bytes has no header")
+        key, version = _KEY_AND_VERSION.unpack_from(frame)
+        try:
+            api_key = ApiKey(key)
+            module_name = HANDLERS[api_key]
+        except (ValueError, KeyError):
+            raise CloseConnection(f"API key {key} is not served") from None
+        lowest, highest = supported_versions(api_key)
+        if not lowest <= version <= highest:
+            if api_key is ApiKey.API_VERSIONS:
+                return None
+            raise CloseConnection(
+                f"version {version} of {api_key.name} is not served ({lowest} to {highest} are)"
+            )
+        module = importlib.import_module(f"penstock.broker.handlers.{module_name}")
+        metrics = self._broker.metrics.request(api_name(api_key))
+        route = Route(api_key, version, module, metrics)
+        self._routes[_first_four(frame)] = route
+        return route
+
+
+def api_name(api_key: ApiKey) -> str:
+    """The name as Kafka's metrics spell it: Produce, ListOffsets."""
+    return "".join(word.capitalize() for word in api_key.name.split("_"))
+
+
+def _first_four(frame: memoryview) -> int:
+    return int.from_bytes(frame[:_KEY_AND_VERSION_BYTES], "big")
+
+
+def _unexpected(route: Route, request: Any) -> Any:
+    """An error of ours: the client gets a code, the log gets the traceback."""
+    log.exception("%s version %d failed unexpectedly", route.api_key.name, route.version)
+    route.metrics.errors += 1
+    return route.error_response(request, UnknownServerError("see the broker's log"))
+
+
+def _unknown_api_versions(frame: memoryview) -> Parts:
+    """Tell a client from the future what we speak, in the oldest form there is (KIP-511)."""
+    if len(frame) < _KEY_AND_VERSION_BYTES + _CORRELATION_ID.size:
+        raise CloseConnection(f"a request of {len(frame)} bytes has no header")
+    (correlation_id,) = _CORRELATION_ID.unpack_from(frame, _KEY_AND_VERSION_BYTES)
+    response = api_versions_response(served_versions())
+    response.error_code = ErrorCode.UNSUPPORTED_VERSION
+    return _framed(ApiKey.API_VERSIONS, 0, correlation_id, response)
+
+
+def api_versions_response(served: Mapping[ApiKey, tuple[int, int]]) -> ApiVersionsResponse:
+    return ApiVersionsResponse(
+        api_keys=[
+            ApiVersion(api_key=api_key, min_version=lowest, max_version=highest)
+            for api_key, (lowest, highest) in sorted(served.items())
+        ]
+    )
+
+
+def _framed(api_key: ApiKey, version: int, correlation_id: int, response: Any) -> Parts:
+    head = encode_response_header(api_key, version, correlation_id)
+    parts: Parts = response.encode_parts(version)
+    size = len(head)
+    for part in parts:
+        size += len(part)
+    lead = _SIZE.pack(size) + head
+    if isinstance(parts[0], bytes):
+        parts[0] = lead + parts[0]
+    else:
+        parts.insert(0, lead)
+    return parts
+
+
+def served_versions() -> dict[ApiKey, tuple[int, int]]:
+    """What this broker answers, API by API; ApiVersions and docs/support.md say just this."""
+    return {api_key: supported_versions(api_key) for api_key in HANDLERS}
+

@@ -1,0 +1,329 @@
+"""Fetch: what consumers read. Answers at once when there is enough, else waits for growth.
+
+Records leave as slices of log files, so that they go from the page cache to the socket without
+passing through memory. Only clients older than message format 2 get a converted copy.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeAlias
+
+from penstock.broker.context import Broker, RequestContext
+from penstock.broker.fetch_sessions import FetchedPartition, FetchPlan, Key
+from penstock.errors import (
+    ErrorCode,
+    InconsistentTopicId,
+    ProtocolError,
+    UnknownTopicId,
+    UnsupportedCompressionType,
+)
+from penstock.protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from penstock.records.compression import Codec
+from penstock.records.legacy import convert_down
+from penstock.replica.partition import Partition, PartitionRead
+
+_FIRST_VERSION_WITH_MAGIC_1 = 2
+_FIRST_VERSION_WITH_MAGIC_2 = 4
+_FIRST_VERSION_WITH_SESSIONS = 7
+_FIRST_VERSION_WITH_ZSTD = 10
+_FIRST_VERSION_WITH_TOPIC_IDS = 13
+_READ_COMMITTED = 1
+_UNKNOWN = -1
+
+# A partition asked for, and what was found there.
+_Found: TypeAlias = tuple[FetchedPartition, str | None, PartitionRead | ProtocolError]
+
+
+def handle(
+    request: FetchRequest, context: RequestContext
+) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
+    plan = _plan(request, context)
+    found = _read(plan, request, context)
+    missing = request.min_bytes - _size(found)
+    if missing <= 0 or request.max_wait_ms <= 0 or not found or _has_error(found):
+        return _response(plan, found, context)
+    return _when_grown(plan, request, context, missing)
+
+
+def error_response(request: FetchRequest, error: ProtocolError) -> FetchResponse:
+    """A session error stands at the top; before sessions each partition carries it."""
+    topics: dict[str | bytes, FetchableTopicResponse] = {}
+    for topic in request.topics:
+        answer = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id)
+        answer.partitions = [
+            _failed(partition.partition, error) for partition in topic.partitions
+        ]
+        topics[topic.topic or topic.topic_id] = answer
+    return FetchResponse(error_code=int(error.code), responses=list(topics.values()))
+
+
+# What is asked
+
+
+def _plan(request: FetchRequest, context: RequestContext) -> FetchPlan:
+    uses_topic_ids = context.version >= _FIRST_VERSION_WITH_TOPIC_IDS
+    wanted = [
+        FetchedPartition(
+            key=(topic.topic_id if uses_topic_ids else topic.topic, partition.partition),
+            fetch_offset=partition.fetch_offset,
+            bytes_max=partition.partition_max_bytes,
+            current_leader_epoch=partition.current_leader_epoch,
+            last_fetched_epoch=partition.last_fetched_epoch,
+            log_start_offset=partition.log_start_offset,
+        )
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+    if context.version < _FIRST_VERSION_WITH_SESSIONS:
+        return FetchPlan(partitions=tuple(wanted), session=None, is_incremental=False)
+    forgotten: list[Key] = [
+        (topic.topic_id if uses_topic_ids else topic.topic, partition)
+        for topic in request.forgotten_topics_data
+        for partition in topic.partitions
+    ]
+    return context.broker.fetch_sessions.plan(
+        session_id=request.session_id,
+        epoch=request.session_epoch,
+        wanted=wanted,
+        forgotten=forgotten,
+        uses_topic_ids=uses_topic_ids,
+        now_ms=context.broker.now_ms(),
+    )
+
+
+# What is there
+
+
+def _read(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> list[_Found]:
+    broker = context.broker
+    left = min(request.max_bytes, broker.config.fetch_max_bytes)
+    is_committed_only = request.isolation_level == _READ_COMMITTED
+    found: list[_Found] = []
+    is_first = True  # The first batch is returned whatever its size, or a reader could not move.
+    for wanted in plan:
+        topic = None
+        try:
+            topic, partition = _find(wanted, broker)
+            _check_codec(partition, context.version)
+            read = _read_partition(
+                wanted,
+                partition,
+                bytes_max=min(wanted.bytes_max, left),
+                is_committed_only=is_committed_only,
+                min_one=is_first,
+            )
+        except ProtocolError as error:
+            found.append((wanted, topic, error))
+            continue
+        size = len(read.records)
+        left = max(left - size, 0)
+        is_first = is_first and not size
+        found.append((wanted, topic, read))
+    return found
+
+
+def _find(wanted: FetchedPartition, broker: Broker) -> tuple[str, Partition]:
+    named, index = wanted.key
+    if isinstance(named, str):
+        return named, broker.partitions.leader(named, index)
+    topic = broker.image.topic_names_by_id.get(named)
+    if topic is None:
+        raise UnknownTopicId("no topic has this id")
+    partition = broker.partitions.leader(topic, index)
+    if partition.topic_id != named:
+        raise InconsistentTopicId(f"{topic} has another id on disk")
+    return topic, partition
+
+
+def _check_codec(partition: Partition, version: int) -> None:
+    if version < _FIRST_VERSION_WITH_ZSTD and partition.log.config.codec is Codec.ZSTD:
+        raise UnsupportedCompressionType("zstd needs version 10 of the Fetch API")
+
+
+def _read_partition(
+    wanted: FetchedPartition,
+    partition: Partition,
+    *,
+    bytes_max: int,
+    is_committed_only: bool,
+    min_one: bool,
+) -> PartitionRead:
+    partition.check_leader_epoch(wanted.current_leader_epoch)
+    diverged = partition.diverging_epoch(wanted.last_fetched_epoch, wanted.fetch_offset)
+    if diverged is not None:
+        return partition.nothing(diverging=diverged)
+    return partition.read(
+        wanted.fetch_offset,
+        bytes_max=bytes_max,
+        is_committed_only=is_committed_only,
+        min_one=min_one,
+    )
+
+
+def _size(found: Iterable[_Found]) -> int:
+    return sum(len(read.records) for _, _, read in found if isinstance(read, PartitionRead))
+
+
+def _has_error(found: Iterable[_Found]) -> bool:
+    return any(
+        isinstance(read, ProtocolError) or read.diverging is not None for _, _, read in found
+    )
+
+
+# Waiting
+
+
+class _LongPoll:
+    """Counts growth until there is as much as the reader wants."""
+
+    __slots__ = ("future", "missing")
+
+    def __init__(self, missing: int, loop: asyncio.AbstractEventLoop) -> None:
+        self.missing = missing
+        self.future: asyncio.Future[None] = loop.create_future()
+
+    def grown(self, size_bytes: int) -> None:
+        self.missing -= size_bytes
+        if self.missing <= 0:
+            self.stop()
+
+    def stop(self) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
+
+
+async def _when_grown(
+    plan: FetchPlan, request: FetchRequest, context: RequestContext, missing: int
+) -> FetchResponse:
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + request.max_wait_ms / 1000
+    while True:
+        await _growth(plan, context.broker, missing, deadline_s)
+        found = _read(plan, request, context)
+        missing = request.min_bytes - _size(found)
+        if missing <= 0 or loop.time() >= deadline_s or _has_error(found):
+            return _response(plan, found, context)
+
+
+async def _growth(plan: FetchPlan, broker: Broker, missing: int, deadline_s: float) -> None:
+    """Until the partitions grew by what is missing, or the deadline."""
+    loop = asyncio.get_running_loop()
+    poll = _LongPoll(missing, loop)
+    watched = [partition for wanted in plan if (partition := _hosted(wanted, broker))]
+    for partition in watched:
+        partition.watch(poll)
+    timer = loop.call_at(deadline_s, poll.stop)
+    try:
+        await poll.future
+    finally:
+        timer.cancel()
+        for partition in watched:
+            partition.unwatch(poll)
+
+
+def _hosted(wanted: FetchedPartition, broker: Broker) -> Partition | None:
+    try:
+        return _find(wanted, broker)[1]
+    except ProtocolError:
+        return None
+
+
+# The answer
+
+
+def _response(plan: FetchPlan, found: list[_Found], context: RequestContext) -> FetchResponse:
+    topics: dict[str | bytes, FetchableTopicResponse] = {}
+    for wanted, topic, read in found:
+        data = _partition_data(wanted, topic, read, context)
+        if plan.session is not None and not _is_news(plan, wanted, data):
+            continue
+        named = wanted.key[0]
+        answer = topics.get(named)
+        if answer is None:
+            answer = topics[named] = _topic_response(named)
+        answer.partitions.append(data)
+    return FetchResponse(session_id=plan.session_id, responses=list(topics.values()))
+
+
+def _topic_response(named: str | bytes) -> FetchableTopicResponse:
+    if isinstance(named, str):
+        return FetchableTopicResponse(topic=named, partitions=[])
+    return FetchableTopicResponse(topic_id=named, partitions=[])
+
+
+def _is_news(plan: FetchPlan, wanted: FetchedPartition, data: PartitionData) -> bool:
+    if data.error_code != ErrorCode.NONE:
+        wanted.tell_error()
+        return True
+    has_records = bool(data.records is not None and len(data.records))
+    is_news = wanted.tell(
+        high_watermark=data.high_watermark,
+        log_start_offset=data.log_start_offset,
+        has_records=has_records,
+    )
+    if has_records and plan.session is not None:
+        plan.session.had_its_turn(wanted.key)
+    return is_news or not plan.is_incremental or data.diverging_epoch.epoch != _UNKNOWN
+
+
+def _partition_data(
+    wanted: FetchedPartition,
+    topic: str | None,
+    read: PartitionRead | ProtocolError,
+    context: RequestContext,
+) -> PartitionData:
+    index = wanted.key[1]
+    if isinstance(read, ProtocolError):
+        return _failed(index, read)
+    records: Any = read.records
+    if context.version < _FIRST_VERSION_WITH_MAGIC_2 and len(records):
+        magic = 1 if context.version >= _FIRST_VERSION_WITH_MAGIC_1 else 0
+        try:
+            records = convert_down(
+                memoryview(records.read()), magic=magic, start_offset=wanted.fetch_offset
+            )
+        except ProtocolError as error:
+            return _failed(index, error)
+    if topic is not None:
+        metrics = context.broker.metrics.topic(topic)
+        metrics.fetch_requests += 1
+        metrics.bytes_out += len(records)
+    data = PartitionData(
+        partition_index=index,
+        high_watermark=read.high_watermark,
+        last_stable_offset=read.last_stable_offset,
+        log_start_offset=read.log_start_offset,
+        aborted_transactions=_aborted(read),
+        records=records,
+    )
+    if read.diverging is not None:
+        epoch, end_offset = read.diverging
+        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    return data
+
+
+def _aborted(read: PartitionRead) -> list[AbortedTransaction] | None:
+    if read.aborted is None:
+        return None
+    return [
+        AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
+        for aborted in read.aborted
+    ]
+
+
+def _failed(index: int, error: ProtocolError) -> PartitionData:
+    return PartitionData(
+        partition_index=index,
+        error_code=int(error.code),
+        high_watermark=_UNKNOWN,
+        last_stable_offset=_UNKNOWN,
+        log_start_offset=_UNKNOWN,
+        records=b"",
+    )

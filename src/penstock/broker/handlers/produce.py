@@ -1,0 +1,163 @@
+"""Produce: check each batch, append it to its partition, and answer when the acks are in.
+
+With acks 0 and 1 nothing is awaited; with acks=all the answer waits for the high watermark. The
+batch stays a view on the received frame all the way to the file.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+
+from penstock.broker.context import Broker, RequestContext
+from penstock.broker.incoming import accepted
+from penstock.errors import (
+    ErrorCode,
+    InvalidRequiredAcks,
+    InvalidTopic,
+    ProtocolError,
+    RequestTimedOut,
+    UnknownTopicId,
+)
+from penstock.net.connection import CloseConnection
+from penstock.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+_FIRST_VERSION_WITH_TOPIC_IDS = 13
+_NO_TIME = -1
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+
+
+def handle(
+    request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse] | None:
+    waits: list[tuple[PartitionProduceResponse, asyncio.Future[None]]] = []
+    response = ProduceResponse(
+        responses=[_append_topic(topic, request.acks, context, waits) for topic in request.topic_data]
+    )
+    if request.acks == 0:
+        _close_on_error(response)
+        return None
+    if waits:
+        return _when_replicated(response, waits, timeout_s=request.timeout_ms / 1000)
+    return response
+
+
+def error_response(request: ProduceRequest, error: ProtocolError) -> ProduceResponse | None:
+    """The same error for every partition."""
+    if request.acks == 0:
+        raise CloseConnection(f"a Produce request without acks failed: {error}")
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=[_failed(data.index, error) for data in topic.partition_data],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+def _append_topic(
+    topic: TopicProduceData,
+    acks: int,
+    context: RequestContext,
+    waits: list[tuple[PartitionProduceResponse, asyncio.Future[None]]],
+) -> TopicProduceResponse:
+    name: str | None = topic.name
+    if context.version >= _FIRST_VERSION_WITH_TOPIC_IDS:
+        name = context.broker.image.topic_names_by_id.get(topic.topic_id)
+    answers = []
+    for data in topic.partition_data:
+        try:
+            answers.append(_append(name, data, acks, context, waits))
+        except ProtocolError as error:
+            answers.append(_failed(data.index, error))
+            if name is not None:
+                context.broker.metrics.topic(name).failed_produce_requests += 1
+    return TopicProduceResponse(
+        name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+    )
+
+
+def _append(
+    topic: str | None,
+    data: PartitionProduceData,
+    acks: int,
+    context: RequestContext,
+    waits: list[tuple[PartitionProduceResponse, asyncio.Future[None]]],
+) -> PartitionProduceResponse:
+    if topic is None:
+        raise UnknownTopicId("no topic has this id")
+    if acks not in (-1, 0, 1):
+        raise InvalidRequiredAcks(f"acks is {acks}; it must be 0, 1 or -1")
+    if topic in INTERNAL_TOPICS and context.client_id != "__admin_client":
+        raise InvalidTopic(f"{topic} belongs to the broker")
+    broker: Broker = context.broker
+    partition = broker.partitions.leader(topic, data.index)
+    now_ms = broker.now_ms()
+    batches = accepted(data.records, partition.log.config, version=context.version, now_ms=now_ms)
+    appended = partition.append(batches, required_acks=acks, now_ms=now_ms)
+    metrics = broker.metrics.topic(topic)
+    metrics.produce_requests += 1
+    for header, _ in batches:
+        metrics.bytes_in += header.size_bytes
+        metrics.messages_in += header.record_count
+    append_ms = appended.log_append_ms
+    answer = PartitionProduceResponse(
+        index=data.index,
+        base_offset=appended.base_offset,
+        log_append_time_ms=_NO_TIME if append_ms is None else append_ms,
+        log_start_offset=appended.log_start_offset,
+    )
+    if acks == -1:
+        wait = partition.replicated(appended.last_offset)
+        if wait is not None:
+            waits.append((answer, wait))
+    return answer
+
+
+async def _when_replicated(
+    response: ProduceResponse,
+    waits: list[tuple[PartitionProduceResponse, asyncio.Future[None]]],
+    *,
+    timeout_s: float,
+) -> ProduceResponse:
+    await asyncio.wait([wait for _, wait in waits], timeout=max(timeout_s, 0))
+    for answer, wait in waits:
+        if not wait.done():
+            wait.cancel()
+            _fail(answer, RequestTimedOut("not all in-sync replicas have it yet"))
+            continue
+        error = wait.exception()
+        if isinstance(error, ProtocolError):
+            _fail(answer, error)
+    return response
+
+
+def _failed(index: int, error: ProtocolError) -> PartitionProduceResponse:
+    return _fail(PartitionProduceResponse(index=index), error)
+
+
+def _fail(answer: PartitionProduceResponse, error: ProtocolError) -> PartitionProduceResponse:
+    answer.error_code = int(error.code)
+    answer.error_message = str(error)
+    answer.base_offset = -1
+    answer.log_append_time_ms = _NO_TIME
+    answer.log_start_offset = -1
+    return answer
+
+
+def _close_on_error(response: ProduceResponse) -> None:
+    """Without acks there is no answer; a closed connection makes the client look again."""
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            if answer.error_code != ErrorCode.NONE:
+                raise CloseConnection(
+                    f"a Produce request without acks failed: {answer.error_message}"
+                )

@@ -1,0 +1,402 @@
+"""The listener and its connections, with real sockets on the loopback."""
+
+import asyncio
+import os
+import socket
+import tempfile
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.net.buffers import BufferPool
+from penstock.net.connection import CloseConnection, Connection, ConnectionLimits
+from penstock.net.listener import Listener, ListenerLimits
+
+FRAME_BYTES_MAX = 1 << 20
+
+
+def framed(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big", signed=True) + body
+
+
+def echo(_connection: Connection, frame: memoryview) -> list[Any]:
+    return [framed(bytes(frame))]
+
+
+@dataclass
+class Peer:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    def send(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    async def answer(self) -> bytes:
+        size = int.from_bytes(await self.reader.readexactly(4), "big")
+        return await self.reader.readexactly(size)
+
+    async def is_closed(self) -> bool:
+        try:
+            return await self.reader.read(1) == b""
+        except ConnectionError:
+            return True
+
+
+def serving(
+    dispatch: Callable[[Connection, memoryview], Any],
+    scenario: Callable[[Listener], Awaitable[None]],
+    *,
+    in_flight_max: int = 8,
+    connections_max: int = 100,
+    per_ip_max: int = 100,
+    idle_s_max: float | None = None,
+    send_buffer_bytes: int | None = None,
+) -> None:
+    async def run() -> None:
+        listener = Listener(
+            name="PLAINTEXT",
+            host="127.0.0.1",
+            port=0,
+            limits=ListenerLimits(
+                connection=ConnectionLimits(
+                    frame_bytes_max=FRAME_BYTES_MAX, in_flight_max=in_flight_max
+                ),
+                connections_max=connections_max,
+                connections_per_ip_max=per_ip_max,
+                idle_s_max=idle_s_max,
+                backlog=50,
+                send_buffer_bytes=send_buffer_bytes,
+                receive_buffer_bytes=None,
+            ),
+            dispatch=dispatch,
+            pool=BufferPool(),
+        )
+        listener.bind()
+        listener.start()
+        try:
+            await asyncio.wait_for(scenario(listener), timeout=30)
+        finally:
+            listener.close()
+        assert not listener.connections
+
+    asyncio.run(run())
+
+
+async def connected(listener: Listener) -> Peer:
+    return Peer(*await asyncio.open_connection("127.0.0.1", listener.port))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    bodies=st.lists(
+        st.one_of(st.binary(min_size=1, max_size=40), st.integers(1, 300_000).map(bytes)),
+        min_size=1,
+        max_size=12,
+    ),
+    cuts=st.lists(st.integers(0, 1 << 20), max_size=12),
+)
+def test_frames_arrive_whole_however_the_stream_is_cut(
+    bodies: list[bytes], cuts: list[int]
+) -> None:
+    stream = b"".join(framed(body) for body in bodies)
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        at = 0
+        for cut in sorted(cut % len(stream) for cut in cuts):
+            peer.send(stream[at:cut])
+            at = cut
+            await asyncio.sleep(0)
+        peer.send(stream[at:])
+        assert [await peer.answer() for _ in bodies] == bodies
+
+    serving(echo, scenario)
+
+
+def test_answers_come_in_request_order_even_when_a_later_one_is_ready_first() -> None:
+    release = {}
+
+    def dispatch(_connection: Connection, frame: memoryview) -> Any:
+        body = bytes(frame)
+        if body == b"slow":
+            release["slow"] = asyncio.Event()
+
+            async def later() -> list[bytes]:
+                await release["slow"].wait()
+                return [framed(body)]
+
+            return later()
+        if body == b"quick last":
+            release["slow"].set()
+        return [framed(body)]
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        peer.send(framed(b"slow") + framed(b"quick") + framed(b"quick last"))
+        assert [await peer.answer() for _ in range(3)] == [b"slow", b"quick", b"quick last"]
+
+    serving(dispatch, scenario)
+
+
+def test_no_more_requests_begin_than_the_limit_while_answers_are_owed() -> None:
+    begun: list[bytes] = []
+    gate: list[asyncio.Event] = []
+
+    def dispatch(_connection: Connection, frame: memoryview) -> Coroutine[Any, Any, list[bytes]]:
+        body = bytes(frame)
+        begun.append(body)
+        event = asyncio.Event()
+        gate.append(event)
+
+        async def later() -> list[bytes]:
+            await event.wait()
+            return [framed(body)]
+
+        return later()
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        bodies = [b"%d" % n for n in range(10)]
+        peer.send(b"".join(framed(body) for body in bodies))
+        while len(begun) < 3:
+            await asyncio.sleep(0.001)
+        # Give the listener every chance to begin a fourth one.
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        assert begun == bodies[:3]
+        answered = []
+        for n in range(10):
+            while len(gate) <= n:
+                await asyncio.sleep(0.001)
+            gate[n].set()
+            answered.append(await peer.answer())
+        assert answered == bodies
+
+    serving(dispatch, scenario, in_flight_max=3)
+
+
+@pytest.mark.parametrize("size", [-1, 0, FRAME_BYTES_MAX + 1, 0x7FFFFFFF, -0x80000000])
+def test_a_frame_of_a_forbidden_size_closes_only_its_own_connection(size: int) -> None:
+    async def scenario(listener: Listener) -> None:
+        good, bad = await connected(listener), await connected(listener)
+        good.send(framed(b"before"))
+        assert await good.answer() == b"before"
+        bad.send(framed(b"fine") + size.to_bytes(4, "big", signed=True) + b"rest")
+        assert await bad.answer() == b"fine"
+        assert await bad.is_closed()
+        good.send(framed(b"after"))
+        assert await good.answer() == b"after"
+
+    serving(echo, scenario)
+
+
+def test_a_peer_that_sends_byte_by_byte_is_served() -> None:
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        for byte in framed(b"patience") * 2:
+            peer.send(bytes([byte]))
+            await peer.writer.drain()
+            await asyncio.sleep(0)
+        assert await peer.answer() == b"patience"
+        assert await peer.answer() == b"patience"
+
+    serving(echo, scenario)
+
+
+def test_a_peer_that_does_not_read_is_not_served_further_and_holds_no_memory() -> None:
+    begun = 0
+    answer = framed(bytes(100_000))
+
+    def dispatch(_connection: Connection, _frame: memoryview) -> list[bytes]:
+        nonlocal begun
+        begun += 1
+        return [answer]
+
+    async def scenario(listener: Listener) -> None:
+        deaf = socket.socket()
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect(("127.0.0.1", listener.port))
+        deaf.sendall(framed(b"x") * 5_000)
+        other = await connected(listener)
+        for _ in range(20):
+            other.send(framed(b"y"))
+            await other.answer()
+        assert begun < 1_000
+        deaf.close()
+
+    serving(dispatch, scenario, send_buffer_bytes=65_536)
+
+
+class Slice:
+    def __init__(self, file: Any, position: int, size: int) -> None:
+        self.file, self.position, self.size = file, position, size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def fileno(self) -> int:
+        return int(self.file.fileno())
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 200_000), st.integers(1, 400_000)), min_size=1, max_size=6)
+)
+def test_file_parts_and_bytes_arrive_in_order(pieces: list[tuple[int, int]]) -> None:
+    content = os.urandom(600_000)
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.flush()
+
+        def dispatch(_connection: Connection, _frame: memoryview) -> list[Any]:
+            parts: list[Any] = []
+            for position, size in pieces:
+                parts += [b"<", Slice(file, position, size), b">", b""]
+            total = sum(len(part) for part in parts)
+            return [total.to_bytes(4, "big"), *parts]
+
+        expected = b"".join(b"<" + content[at : at + size] + b">" for at, size in pieces)
+
+        async def scenario(listener: Listener) -> None:
+            peer = await connected(listener)
+            peer.send(framed(b"a") + framed(b"b"))
+            assert await peer.answer() == expected
+            assert await peer.answer() == expected
+
+        serving(dispatch, scenario, send_buffer_bytes=16_384)
+
+
+def test_dispatch_may_close_the_connection_after_what_it_answered_before() -> None:
+    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+        if frame == b"bad":
+            raise CloseConnection("that was bad")
+        return echo(connection, frame)
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        peer.send(framed(b"good") + framed(b"bad") + framed(b"never"))
+        assert await peer.answer() == b"good"
+        assert await peer.is_closed()
+
+    serving(dispatch, scenario)
+
+
+def test_an_error_of_ours_closes_the_connection_and_not_the_listener() -> None:
+    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+        if frame == b"bug":
+            raise ZeroDivisionError
+        return echo(connection, frame)
+
+    async def scenario(listener: Listener) -> None:
+        peer, other = await connected(listener), await connected(listener)
+        peer.send(framed(b"bug"))
+        assert await peer.is_closed()
+        other.send(framed(b"still here"))
+        assert await other.answer() == b"still here"
+
+    serving(dispatch, scenario)
+
+
+def test_silent_connections_are_closed_and_waiting_ones_are_not() -> None:
+    def dispatch(_connection: Connection, frame: memoryview) -> Any:
+        async def later() -> list[bytes]:
+            await asyncio.sleep(1.0)
+            return [framed(b"late")]
+
+        return later() if frame == b"wait" else [framed(b"now")]
+
+    async def scenario(listener: Listener) -> None:
+        silent, waiting = await connected(listener), await connected(listener)
+        half = await connected(listener)
+        half.send(framed(b"cut short")[:7])
+        waiting.send(framed(b"wait"))
+        assert await silent.is_closed()
+        assert await half.is_closed()
+        assert await waiting.answer() == b"late"
+
+    serving(dispatch, scenario, idle_s_max=0.3)
+
+
+def test_one_address_gets_no_more_connections_than_its_share() -> None:
+    async def scenario(listener: Listener) -> None:
+        first, second = await connected(listener), await connected(listener)
+        for peer in (first, second):
+            peer.send(framed(b"in"))
+            assert await peer.answer() == b"in"
+        assert await (await connected(listener)).is_closed()
+        first.writer.close()
+        while len(listener.connections) > 1:
+            await asyncio.sleep(0.001)
+        third = await connected(listener)
+        third.send(framed(b"in"))
+        assert await third.answer() == b"in"
+
+    serving(echo, scenario, per_ip_max=2)
+
+
+def test_when_the_listener_is_full_newcomers_wait_until_somebody_leaves() -> None:
+    async def scenario(listener: Listener) -> None:
+        first = await connected(listener)
+        first.send(framed(b"in"))
+        assert await first.answer() == b"in"
+        second = await connected(listener)
+        second.send(framed(b"me too"))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(second.reader.read(1)), timeout=0.1)
+        assert len(listener.connections) == 1
+        first.writer.close()
+        while second.reader._buffer == b"":
+            await asyncio.sleep(0.001)
+
+    serving(echo, scenario, connections_max=1)
+
+
+def test_draining_answers_what_was_begun_and_then_closes() -> None:
+    release: list[asyncio.Event] = []
+
+    def dispatch(_connection: Connection, _frame: memoryview) -> Any:
+        event = asyncio.Event()
+        release.append(event)
+
+        async def later() -> list[bytes]:
+            await event.wait()
+            return [framed(b"done")]
+
+        return later()
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        peer.send(framed(b"begin"))
+        while not release:
+            await asyncio.sleep(0.001)
+        listener.stop_accepting()
+        draining = asyncio.create_task(listener.drain(timeout_s=10))
+        await asyncio.sleep(0)
+        release[0].set()
+        assert await peer.answer() == b"done"
+        assert await peer.is_closed()
+        await draining
+
+    serving(dispatch, scenario)
+
+
+def test_a_muted_connection_is_answered_first_and_read_later() -> None:
+    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+        if frame == b"too much":
+            connection.mute_for(0.2)
+        return echo(connection, frame)
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        loop = asyncio.get_running_loop()
+        peer.send(framed(b"too much") + framed(b"next"))
+        assert await peer.answer() == b"too much"
+        answered_s = loop.time()
+        assert await peer.answer() == b"next"
+        assert loop.time() - answered_s > 0.1
+
+    serving(dispatch, scenario)
