@@ -70,6 +70,7 @@ def derive(values: Values, given: Set[str], host_name: Callable[[], str]) -> dic
         "num_replica_alter_log_dirs_threads": _whole(
             values, "num.replica.alter.log.dirs.threads", len(log_dirs)
         ),
+        **_timestamp_bounds(values, given),
         "max_connections_per_ip_overrides": _per_address(values),
         "metrics_listeners": addresses.parse_http_listeners(
             "metrics.listeners", _list(values, "metrics.listeners")
@@ -247,6 +248,14 @@ def _either_ms(values: Values, prefix: str) -> int:
 
 def _or_else(values: Values, name: str, other: str) -> int:
     return _whole(values, name, _whole(values, other))
+
+
+def _timestamp_bounds(values: Values, given: Set[str]) -> dict[str, object]:
+    if "log.message.timestamp.difference.max.ms" not in given:
+        return {}
+    both = ("log.message.timestamp.before.max.ms", "log.message.timestamp.after.max.ms")
+    difference_ms = values["log.message.timestamp.difference.max.ms"]
+    return {attribute_name(name): difference_ms for name in both if name not in given}
 
 
 def _per_address(values: Values) -> dict[str, int]:

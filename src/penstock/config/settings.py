@@ -8,6 +8,7 @@ when several are given is decided in `broker.py` and `topic.py`.
 Everything here is built at import by every process, so it is plain slotted objects.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
@@ -136,7 +137,27 @@ class OneOf:
         return "some of" if setting.type == LIST else "one of"
 
 
-Valid = Bounds | OneOf | None
+class Matching:
+    """A pattern for a text, or for each item of a list."""
+
+    __slots__ = ("allowed", "kafka_reason", "pattern")
+
+    def __init__(self, pattern: str, allowed: str, kafka_reason: str) -> None:
+        self.pattern = pattern
+        self.allowed = allowed
+        self.kafka_reason = kafka_reason
+
+    def __str__(self) -> str:
+        return self.allowed
+
+    def check(self, setting: "Setting", value: Value, text: str | None) -> None:
+        """Refuse a text of another form."""
+        given = value if isinstance(value, tuple) else (str(value),)
+        if not all(re.fullmatch(self.pattern, item) for item in given):
+            raise BadValue(setting.name, text, self.allowed, self.kafka_reason)
+
+
+Valid = Bounds | OneOf | Matching | None
 
 
 class Setting:

@@ -1,0 +1,253 @@
+"""A topic's configuration: its settings, what an operator may write, what holds in the end.
+
+A topic states only what it wants otherwise; everything else follows the broker's settings of the
+same meaning, whenever those change. The refusals are worded as Apache Kafka words them, because
+they travel to clients: handlers answer INVALID_CONFIG with them.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from penstock.config import acting
+from penstock.config.broker import BrokerConfig
+from penstock.config.settings import (
+    BOOLEAN,
+    CLUSTER_WIDE,
+    DOUBLE,
+    INT,
+    LIST,
+    LONG,
+    LONG_MAX,
+    LOW,
+    MEDIUM,
+    STRING,
+    BadValue,
+    Bounds,
+    Matching,
+    OneOf,
+    Setting,
+    SettingTable,
+    Value,
+    attribute_name,
+)
+from penstock.errors import ConfigError
+
+_REPLICAS: Final = Matching(
+    r"\*|\d+:\d+",
+    "* or partition:broker,partition:broker",
+    "must be the literal '*' or a list of replicas in the following format:"
+    " [partitionId]:[brokerId],[partitionId]:[brokerId],...",
+)
+
+# fmt: off
+TOPIC_SETTINGS: Final = SettingTable((
+    Setting("cleanup.policy", LIST, ("delete",), OneOf("compact", "delete"), MEDIUM, CLUSTER_WIDE,
+            "What happens to old segments: delete, compact, or both; empty: nothing."),
+    Setting("compression.type", STRING, "producer",
+            OneOf("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+            MEDIUM, CLUSTER_WIDE,
+            "The compression on disk; producer keeps what was sent."),
+    Setting("compression.gzip.level", INT, -1, Bounds(1, 9, also=(-1,)), MEDIUM, CLUSTER_WIDE,
+            "The level for gzip; -1 is gzip's own."),
+    Setting("compression.lz4.level", INT, 9, Bounds(1, 17), MEDIUM, CLUSTER_WIDE,
+            "The level for lz4."),
+    Setting("compression.zstd.level", INT, 3, Bounds(-131_072, 22), MEDIUM, CLUSTER_WIDE,
+            "The level for zstd."),
+    Setting("delete.retention.ms", LONG, 86_400_000, Bounds(0), MEDIUM, CLUSTER_WIDE,
+            "How long the mark of a deletion stays in a compacted topic."),
+    Setting("file.delete.delay.ms", LONG, 60_000, Bounds(0), MEDIUM, CLUSTER_WIDE,
+            "How long a deleted segment stays as a file."),
+    Setting("flush.messages", LONG, LONG_MAX, Bounds(1), MEDIUM, CLUSTER_WIDE,
+            "How many records may be written before the log is flushed to disk."),
+    Setting("flush.ms", LONG, LONG_MAX, Bounds(0), MEDIUM, CLUSTER_WIDE,
+            "How long a record may stay unflushed."),
+    Setting("follower.replication.throttled.replicas", LIST, (), _REPLICAS, MEDIUM, CLUSTER_WIDE,
+            "Replicas whose fetching is throttled."),
+    Setting("leader.replication.throttled.replicas", LIST, (), _REPLICAS, MEDIUM, CLUSTER_WIDE,
+            "Replicas whose sending is throttled."),
+    Setting("index.interval.bytes", INT, 4096, Bounds(0), MEDIUM, CLUSTER_WIDE,
+            "How many bytes of log lie between two index entries."),
+    Setting("internal.segment.bytes", INT, None, Bounds(1), MEDIUM, CLUSTER_WIDE,
+            "A segment size below all bounds, for tests.", internal=True),
+    Setting("local.retention.bytes", LONG, -2, Bounds(-2), MEDIUM, CLUSTER_WIDE,
+            "Local share of a tiered log; tiered storage is not supported."),
+    Setting("local.retention.ms", LONG, -2, Bounds(-2), MEDIUM, CLUSTER_WIDE,
+            "Local share of a tiered log; tiered storage is not supported."),
+    Setting("max.compaction.lag.ms", LONG, LONG_MAX, Bounds(1), MEDIUM, CLUSTER_WIDE,
+            "How long a record may stay uncompacted at most."),
+    Setting("max.message.bytes", INT, 1_048_588, Bounds(0), MEDIUM, CLUSTER_WIDE,
+            "The largest batch of records taken."),
+    Setting("message.downconversion.enable", BOOLEAN, True, None, LOW, CLUSTER_WIDE,
+            "Whether old consumers get records converted to the format they read."),
+    Setting("message.format.version", STRING, None, None, LOW, CLUSTER_WIDE,
+            "The record format of Kafka before 3.0; format 2 is always written.", internal=True),
+    Setting("message.timestamp.after.max.ms", LONG, 3_600_000, Bounds(0), MEDIUM, CLUSTER_WIDE,
+            "How far a producer's time may lie in the future."),
+    Setting("message.timestamp.before.max.ms", LONG, LONG_MAX, Bounds(0), MEDIUM, CLUSTER_WIDE,
+            "How far a producer's time may lie in the past."),
+    Setting("message.timestamp.difference.max.ms", LONG, None, Bounds(0), LOW, CLUSTER_WIDE,
+            "How far a producer's time may lie off, where before and after are not set.",
+            internal=True),
+    Setting("message.timestamp.type", STRING, "CreateTime", OneOf("CreateTime", "LogAppendTime"),
+            MEDIUM, CLUSTER_WIDE,
+            "Whether a record's time is the producer's or that of the append."),
+    Setting("min.cleanable.dirty.ratio", DOUBLE, 0.5, Bounds(0, 1), MEDIUM, CLUSTER_WIDE,
+            "How large the uncompacted part of a log must be to start."),
+    Setting("min.compaction.lag.ms", LONG, 0, Bounds(0), MEDIUM, CLUSTER_WIDE,
+            "How long a record stays uncompacted at least."),
+    Setting("min.insync.replicas", INT, 1, Bounds(1), MEDIUM, CLUSTER_WIDE,
+            "How many replicas must have a record before acks=all is answered."),
+    Setting("preallocate", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
+            "Whether a segment takes its full size on disk at once."),
+    Setting("remote.log.copy.disable", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
+            "Whether tiering stops; tiered storage is not supported."),
+    Setting("remote.log.delete.on.disable", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
+            "Whether tiered data goes with tiering; tiered storage is not supported."),
+    Setting("remote.storage.enable", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
+            "Whether the log is tiered; tiered storage is not supported."),
+    Setting("retention.bytes", LONG, -1, None, MEDIUM, CLUSTER_WIDE,
+            "How large a partition may grow before its oldest segments go; -1: no limit."),
+    Setting("retention.ms", LONG, 604_800_000, Bounds(-1), MEDIUM, CLUSTER_WIDE,
+            "How long records are kept; -1 keeps them for ever."),
+    Setting("segment.bytes", INT, 1 << 30, Bounds(14), MEDIUM, CLUSTER_WIDE,
+            "The size at which a segment is full and the next begins."),
+    Setting("segment.index.bytes", INT, 10 << 20, Bounds(4), MEDIUM, CLUSTER_WIDE,
+            "The size of the index of one segment."),
+    Setting("segment.jitter.ms", LONG, 0, Bounds(0), MEDIUM, CLUSTER_WIDE,
+            "The largest random part taken off segment.ms."),
+    Setting("segment.ms", LONG, 604_800_000, Bounds(1), MEDIUM, CLUSTER_WIDE,
+            "The age at which a segment is closed though not full."),
+    Setting("unclean.leader.election.enable", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
+            "Whether a replica that may lack records can become leader."),
+), acting=acting.TOPIC)
+# fmt: on
+
+# The broker's setting that stands in where a topic says nothing.
+BROKER_NAMES: Final[Mapping[str, str]] = {
+    "cleanup.policy": "log.cleanup.policy",
+    "compression.gzip.level": "compression.gzip.level",
+    "compression.lz4.level": "compression.lz4.level",
+    "compression.type": "compression.type",
+    "compression.zstd.level": "compression.zstd.level",
+    "delete.retention.ms": "log.cleaner.delete.retention.ms",
+    "file.delete.delay.ms": "log.segment.delete.delay.ms",
+    "flush.messages": "log.flush.interval.messages",
+    "flush.ms": "log.flush.interval.ms",
+    "index.interval.bytes": "log.index.interval.bytes",
+    "local.retention.bytes": "log.local.retention.bytes",
+    "local.retention.ms": "log.local.retention.ms",
+    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
+    "max.message.bytes": "message.max.bytes",
+    "message.downconversion.enable": "log.message.downconversion.enable",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
+    "message.timestamp.type": "log.message.timestamp.type",
+    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
+    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
+    "min.insync.replicas": "min.insync.replicas",
+    "preallocate": "log.preallocate",
+    "retention.bytes": "log.retention.bytes",
+    "retention.ms": "log.retention.ms",
+    "segment.bytes": "log.segment.bytes",
+    "segment.index.bytes": "log.index.size.max.bytes",
+    "segment.jitter.ms": "log.roll.jitter.ms",
+    "segment.ms": "log.roll.ms",
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
+}
+
+# A name of the tutorials that Apache Kafka itself does not take for a topic.
+ALIASES: Final[Mapping[str, str]] = {"log.cleanup.policy": "cleanup.policy"}
+
+_ATTRIBUTES: Final = {name: attribute_name(broker) for name, broker in BROKER_NAMES.items()}
+_OWN_DEFAULTS: Final = {
+    name: setting.default for name, setting in TOPIC_SETTINGS.items() if name not in BROKER_NAMES
+}
+_TIMESTAMP_BOUNDS: Final = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
+
+
+def canonical_name(name: str) -> str:
+    """The name a topic's setting is stored and described under."""
+    return ALIASES.get(name, name)
+
+
+def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
+    """Overrides as they are stored: one name for each setting."""
+    return {canonical_name(name): text for name, text in overrides.items()}
+
+
+def parse_topic_config(
+    overrides: Mapping[str, str | None], config: BrokerConfig
+) -> dict[str, Value]:
+    """The typed values of what a topic states, or a ConfigError that can go to a client.
+
+    All that holds together with the broker's settings is checked too.
+    """
+    stated = {
+        canonical_name(name): _parse(canonical_name(name), overrides[name]) for name in overrides
+    }
+    check_together(_merged(stated, config))
+    return stated
+
+
+def effective_topic_config(overrides: Mapping[str, str], config: BrokerConfig) -> dict[str, Value]:
+    """Every setting of a topic as it holds, by its name.
+
+    A stored name that this version does not know is left out, so that a cluster can hold brokers
+    of two versions.
+    """
+    known = {
+        name: _parse(name, text)
+        for name, text in canonical_overrides(overrides).items()
+        if name in TOPIC_SETTINGS
+    }
+    return _merged(known, config)
+
+
+def log_settings(overrides: Mapping[str, str], config: BrokerConfig) -> dict[str, Value]:
+    """What storage's LogConfig.from_settings takes: the topic's settings, and the broker's that
+    every log obeys."""
+    return {
+        **effective_topic_config(overrides, config),
+        "producer.id.expiration.ms": config.producer_id_expiration_ms,
+    }
+
+
+def check_together(values: Mapping[str, Value]) -> None:
+    """Refuse settings of a topic that contradict each other or what this broker has."""
+    least, most = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
+    if isinstance(least, int) and isinstance(most, int) and least > most:
+        raise ConfigError(
+            f"conflict topic config setting min.compaction.lag.ms ({least})"
+            f" > max.compaction.lag.ms ({most})"
+        )
+    if values["remote.storage.enable"]:
+        raise ConfigError(
+            "Tiered Storage functionality is disabled in the broker."
+            " Topic cannot be configured with remote log storage."
+        )
+
+
+def _parse(name: str, text: str | None) -> Value:
+    setting = TOPIC_SETTINGS.get(name)
+    if setting is None:
+        raise ConfigError(f"Unknown topic config name: {name}")
+    if text is None:
+        raise ConfigError(f"Null value not supported for topic configs: {name}")
+    try:
+        return setting.parse(text)
+    except BadValue as error:
+        raise ConfigError(error.kafka_sentence) from error
+
+
+def _merged(stated: Mapping[str, Value], config: BrokerConfig) -> dict[str, Value]:
+    merged: dict[str, Value] = {
+        name: getattr(config, attribute) for name, attribute in _ATTRIBUTES.items()
+    }
+    merged.update(_OWN_DEFAULTS)
+    merged.update(stated)
+    difference_ms = stated.get("message.timestamp.difference.max.ms")
+    if difference_ms is not None:
+        merged.update((name, difference_ms) for name in _TIMESTAMP_BOUNDS if name not in stated)
+    if stated.get("internal.segment.bytes") is not None:
+        merged["segment.bytes"] = stated["internal.segment.bytes"]
+    return merged
