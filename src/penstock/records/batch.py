@@ -6,15 +6,17 @@ Rules about what a producer may send are in `produced`; older formats are in `le
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from crc32c import crc32c
 
 from penstock.errors import CorruptRecord, UnsupportedCompressionType
+from penstock.records import Bytes
 from penstock.records.compression import DECOMPRESSED_BYTES_MAX, Codec, compress, decompress
 from penstock.records.control import Marker, marker_record
-from penstock.records.record import Record, decode_records, encode_record
+from penstock.records.record import Record, decode_records, encode_records
 
 HEADER_BYTES = 61
 LOG_OVERHEAD = 12  # Base offset and batch length, which the length itself does not count.
@@ -110,7 +112,7 @@ class BatchHeader(NamedTuple):
         return self.base_sequence + self.last_offset_delta & 0x7FFFFFFF
 
 
-def read_header(data: bytes | bytearray | memoryview, at: int = 0) -> BatchHeader:
+def read_header(data: Bytes, at: int = 0) -> BatchHeader:
     """The header at a position; only its presence is checked."""
     try:
         return tuple.__new__(BatchHeader, _HEADER.unpack_from(data, at))
@@ -163,9 +165,7 @@ def stamp_append_time(batch: memoryview | bytearray, now_ms: int) -> None:
     _CRC.pack_into(view, _CRC_AT, crc32c(view[_CRC_START:]))
 
 
-def read_records(
-    batch: bytes | bytearray | memoryview, *, bytes_max: int = DECOMPRESSED_BYTES_MAX
-) -> Iterator[Record]:
+def read_records(batch: Bytes, *, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> Iterator[Record]:
     """The records of one batch, at most `bytes_max` when decompressed; the CRC is not checked."""
     header = read_header(batch)
     append_time_ms = header.max_timestamp if header.is_log_append_time else None
@@ -179,9 +179,7 @@ def read_records(
     )
 
 
-def read_payload(
-    header: BatchHeader, batch: bytes | bytearray | memoryview, *, bytes_max: int
-) -> bytes:
+def read_payload(header: BatchHeader, batch: Bytes, *, bytes_max: int) -> bytes:
     """The bytes behind the header, decompressed."""
     if header.magic != MAGIC or header.batch_length < _BATCH_LENGTH_MIN:
         raise CorruptRecord(f"magic {header.magic}, batch length {header.batch_length}")
@@ -196,7 +194,7 @@ def read_payload(
 
 
 def build_batch(
-    records: Sequence[Record],
+    records: Iterable[Record],
     *,
     base_offset: int = 0,
     codec: Codec = Codec.NONE,
@@ -211,51 +209,46 @@ def build_batch(
     last_offset_delta: int | None = None,
     delete_horizon_ms: int | None = None,
 ) -> bytearray:
-    """A batch of these records, whose offsets stand as they are and may leave gaps.
+    """A batch of these records, whose offsets stand as they are, ascend and may leave gaps.
 
     Compaction gives `last_offset_delta`, because a batch keeps its end when its last records go.
     """
-    if not records:
+    left = iter(records)
+    first = next(left, None)
+    if first is None:
         raise ValueError("a batch needs a record; see emptied_batch for what compaction leaves")
-    attributes = codec | (TRANSACTIONAL if is_transactional else 0)
-    attributes |= CONTROL if is_control else 0
-    base_timestamp = records[0].timestamp
-    max_timestamp = max(record.timestamp for record in records)
-    if append_time_ms is not None:
-        attributes |= LOG_APPEND_TIME
-        max_timestamp = append_time_ms
-    if delete_horizon_ms is not None:
-        attributes |= DELETE_HORIZON
-        base_timestamp = delete_horizon_ms
-    payload = b"".join(
-        [
-            encode_record(record, base_offset=base_offset, base_timestamp=base_timestamp)
-            for record in records
-        ]
+    base_timestamp = first.timestamp if delete_horizon_ms is None else delete_horizon_ms
+    encoded = encode_records(
+        chain((first,), left), base_offset=base_offset, base_timestamp=base_timestamp
     )
     if last_offset_delta is None:
-        last_offset_delta = records[-1].offset - base_offset
-    return seal(
-        BatchHeader(
-            base_offset=base_offset,
-            batch_length=0,
-            leader_epoch=leader_epoch,
-            magic=MAGIC,
-            crc=0,
-            attributes=attributes,
-            last_offset_delta=last_offset_delta,
-            base_timestamp=base_timestamp,
-            max_timestamp=max_timestamp,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-            record_count=len(records),
-        ),
-        compress(codec, payload, level=level),
+        last_offset_delta = encoded.last_offset - base_offset
+    attributes = (
+        codec
+        | (LOG_APPEND_TIME if append_time_ms is not None else 0)
+        | (TRANSACTIONAL if is_transactional else 0)
+        | (CONTROL if is_control else 0)
+        | (DELETE_HORIZON if delete_horizon_ms is not None else 0)
     )
+    header = BatchHeader(
+        base_offset=base_offset,
+        batch_length=0,
+        leader_epoch=leader_epoch,
+        magic=MAGIC,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=last_offset_delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=encoded.max_timestamp if append_time_ms is None else append_time_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=encoded.record_count,
+    )
+    return seal(header, compress(codec, encoded.payload, level=level))
 
 
-def seal(header: BatchHeader, payload: bytes | memoryview) -> bytearray:
+def seal(header: BatchHeader, payload: Bytes) -> bytearray:
     """Header and payload in one piece; batch length and CRC are worked out here."""
     batch = bytearray(HEADER_BYTES + len(payload))
     length = len(batch) - LOG_OVERHEAD

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 
 from penstock.errors import CorruptRecord
-from penstock.records import lz4_frame, xerial
+from penstock.records import Bytes, lz4_frame, xerial
 
 # No client can send a larger batch uncompressed: it is the default socket.request.max.bytes.
 DECOMPRESSED_BYTES_MAX = 100 * 1024 * 1024
@@ -33,7 +33,7 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-def compress(codec: Codec, data: bytes | memoryview, level: int | None = None) -> bytes:
+def compress(codec: Codec, data: Bytes, level: int | None = None) -> bytes:
     """The data in one frame of the codec; no level means Kafka's default one."""
     if codec is Codec.NONE:
         return bytes(data)
@@ -48,7 +48,7 @@ def compress(codec: Codec, data: bytes | memoryview, level: int | None = None) -
     return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL if level is None else level))
 
 
-def _gzip(data: bytes | memoryview, level: int | None) -> bytes:
+def _gzip(data: Bytes, level: int | None) -> bytes:
     import zlib  # Twice as fast as cramjam's at the default level.
 
     stream = zlib.compressobj(
@@ -57,9 +57,7 @@ def _gzip(data: bytes | memoryview, level: int | None) -> bytes:
     return stream.compress(data) + stream.flush()
 
 
-def decompress(
-    codec: Codec, data: bytes | memoryview, *, bytes_max: int = DECOMPRESSED_BYTES_MAX
-) -> bytes | memoryview:
+def decompress(codec: Codec, data: Bytes, *, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> Bytes:
     """The data as it was before; CorruptRecord when it is damaged or larger than `bytes_max`."""
     if codec is Codec.NONE:
         return data
@@ -84,7 +82,7 @@ def decompress(
         ) from None
 
 
-def _decompressor(codec: Codec) -> Callable[[bytes | memoryview, bytearray | memoryview], int]:
+def _decompressor(codec: Codec) -> Callable[[Bytes, bytearray | memoryview], int]:
     import cramjam
 
     if codec is Codec.GZIP:

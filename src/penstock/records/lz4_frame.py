@@ -8,6 +8,8 @@ send.
 
 import struct
 
+from penstock.records import Bytes
+
 _MAGIC = b"\x04\x22\x4d\x18"
 _DESCRIPTOR = bytes((0x60, 0x40))  # Version 1 with independent blocks; blocks of 64 KB.
 _BLOCK_BYTES = 64 * 1024
@@ -23,7 +25,7 @@ _FAST_LEVEL = 9
 _LEVEL_MAX = 12
 
 
-def compress(data: bytes | memoryview, level: int | None = None) -> bytes:
+def compress(data: Bytes, level: int | None = None) -> bytes:
     if level is None or level == _FAST_LEVEL:
         return _compress_fast(memoryview(data))
     import cramjam

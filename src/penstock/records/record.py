@@ -5,11 +5,12 @@ to consumer never comes here. The loops are written out flat, because a record c
 varints cost.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from penstock.errors import CorruptRecord
 
+INT32_MAX = (1 << 31) - 1
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -25,11 +26,22 @@ class Record(NamedTuple):
     headers: Headers = ()
 
 
+class Encoded(NamedTuple):
+    """Records as bytes, and what the header of their batch must say about them."""
+
+    payload: bytearray
+    record_count: int
+    last_offset: int
+    max_timestamp: int
+
+
 def varint(number: int) -> bytes:
     """A signed number in zigzag form, seven bits to a byte, lowest first."""
     bits = number << 1 if number >= 0 else (-number << 1) - 1
     if bits < 128:
         return _ONE_BYTE[bits]
+    if bits < 16384:
+        return bytes((bits & 127 | 128, bits >> 7))
     encoded = bytearray()
     while bits > 127:
         encoded.append(bits & 127 | 128)
@@ -43,20 +55,31 @@ _NULL = varint(-1)
 _NO_HEADERS = varint(0)
 
 
-def encode_record(record: Record, *, base_offset: int, base_timestamp: int) -> bytes:
-    """The record with its length in front, relative to its batch."""
-    _, timestamp, key, value, headers = record
-    body = b"".join(
-        (
-            b"\0",  # Record attributes: none was ever defined.
-            varint(timestamp - base_timestamp),
-            varint(record.offset - base_offset),
-            _NULL if key is None else varint(len(key)) + key,
-            _NULL if value is None else varint(len(value)) + value,
-            _encode_headers(headers) if headers else _NO_HEADERS,
+def encode_records(records: Iterable[Record], *, base_offset: int, base_timestamp: int) -> Encoded:
+    """The records one after the other, relative to their batch, in one pass."""
+    payload = bytearray()
+    record_count, offset, max_timestamp = 0, base_offset - 1, INT64_MIN
+    for record in records:
+        if not offset < record.offset <= base_offset + INT32_MAX:
+            raise ValueError(f"offset {record.offset} does not follow {offset} in one batch")
+        offset, timestamp, key, value, headers = record
+        delta = timestamp - base_timestamp
+        if not INT64_MIN <= delta <= INT64_MAX:
+            delta = _wrapped(delta)
+        body = (
+            b"\0"  # Record attributes: none was ever defined.
+            + varint(delta)
+            + varint(offset - base_offset)
+            + (_NULL if key is None else varint(len(key)) + key)
+            + (_NULL if value is None else varint(len(value)) + value)
+            + (_encode_headers(headers) if headers else _NO_HEADERS)
         )
-    )
-    return varint(len(body)) + body
+        payload += varint(len(body))
+        payload += body
+        record_count += 1
+        if timestamp > max_timestamp:
+            max_timestamp = timestamp
+    return Encoded(payload, record_count, offset, max_timestamp)
 
 
 def _encode_headers(headers: Headers) -> bytes:
@@ -86,7 +109,7 @@ def decode_records(
     new_record = tuple.__new__
     try:
         for _ in range(record_count):
-            # The record's length; nearly always one or two bytes, so both are written out.
+            # A varint has nearly always one or two bytes, so both are written out each time.
             bits = data[at]
             at += 1
             if bits > 127:
@@ -106,15 +129,25 @@ def decode_records(
             bits = data[at]
             at += 1
             if bits > 127:
-                bits, at = _long_varint(data, at, bits, 10)
+                high = data[at]
+                if high > 127:
+                    bits, at = _long_varint(data, at, bits, 10)
+                else:
+                    bits += (high << 7) - 128
+                    at += 1
             timestamp = -(bits >> 1) - 1 if bits & 1 else bits >> 1
             if not delta_min <= timestamp <= delta_max:
-                raise CorruptRecord(f"timestamp delta {timestamp} overflows")
+                timestamp = _wrapped(base_timestamp + timestamp) - base_timestamp
 
             bits = data[at]
             at += 1
             if bits > 127:
-                bits, at = _long_varint(data, at, bits, 5)
+                high = data[at]
+                if high > 127:
+                    bits, at = _long_varint(data, at, bits, 5)
+                else:
+                    bits += (high << 7) - 128
+                    at += 1
             offset_delta = bits >> 1
             if bits & 1 or offset_delta > last_offset_delta:
                 raise CorruptRecord(f"a record's offset is outside its batch ({offset_delta})")
@@ -122,7 +155,12 @@ def decode_records(
             bits = data[at]
             at += 1
             if bits > 127:
-                bits, at = _long_varint(data, at, bits, 5)
+                high = data[at]
+                if high > 127:
+                    bits, at = _long_varint(data, at, bits, 5)
+                else:
+                    bits += (high << 7) - 128
+                    at += 1
             if bits & 1:
                 if bits != 1:
                     raise CorruptRecord("a key has a negative length")
@@ -167,6 +205,11 @@ def decode_records(
         raise CorruptRecord("the records end before their count is reached") from None
     if at != size:
         raise CorruptRecord(f"{size - at} bytes follow the last record of the batch")
+
+
+def _wrapped(number: int) -> int:
+    """As 64-bit arithmetic has it: timestamps at both ends of the range still come back right."""
+    return (number - INT64_MIN) % (1 << 64) + INT64_MIN
 
 
 def _long_varint(data: bytes, at: int, first: int, bytes_max: int) -> tuple[int, int]:

@@ -6,13 +6,15 @@ Some clients send one bare snappy block instead, so both are read; only the fram
 
 import struct
 
+from penstock.records import Bytes
+
 _MAGIC = b"\x82SNAPPY\0"
 _HEADER = _MAGIC + struct.pack(">ii", 1, 1)  # Version, oldest version that can read it.
 _LENGTH = struct.Struct(">i")
 _BLOCK_BYTES = 32 * 1024
 
 
-def compress(data: bytes | memoryview) -> bytes:
+def compress(data: Bytes) -> bytes:
     import cramjam
 
     view = memoryview(data)
@@ -23,7 +25,7 @@ def compress(data: bytes | memoryview) -> bytes:
     return b"".join(parts)
 
 
-def decompress_into(data: bytes | memoryview, output: bytearray | memoryview) -> int:
+def decompress_into(data: Bytes, output: bytearray | memoryview) -> int:
     """Fill the output and say how far; cramjam's DecompressionError for damage or no room."""
     import cramjam
 
