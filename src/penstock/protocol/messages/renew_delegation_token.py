@@ -1,0 +1,19 @@
+"""RenewDelegationToken: a longer life for a token."""
+
+from penstock.protocol.apis import ApiKey, Request, Response
+from penstock.protocol.schema import blob, int16, int32, int64
+
+
+class RenewDelegationTokenRequest(Request, api=ApiKey.RENEW_DELEGATION_TOKEN):
+    """The token's secret and the time wanted."""
+
+    hmac: bytes = blob("0+")
+    renew_period_ms: int = int64("0+")
+
+
+class RenewDelegationTokenResponse(Response, api=ApiKey.RENEW_DELEGATION_TOKEN):
+    """When it expires now."""
+
+    error_code: int = int16("0+")
+    expiry_timestamp_ms: int = int64("0+")
+    throttle_time_ms: int = int32("0+")
