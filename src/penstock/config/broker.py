@@ -127,7 +127,7 @@ class BrokerConfig(BrokerFields):
 
         An entry there that cannot be used is told in `warnings` and left out: one bad entry must
         not keep a broker from starting. What a client asks to set is checked before it is stored,
-        by `dynamic.py`.
+        by `altered.py`.
         """
         warnings: list[str] = []
         usable = (_usable_dynamic(cluster_wide, warnings), _usable_dynamic(per_broker, warnings))
