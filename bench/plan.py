@@ -1,0 +1,62 @@
+"""How much to measure: the full amounts of the table, or small ones that finish in two minutes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Amounts; every one can be set on the command line."""
+
+    rounds: int = 5
+    large_bytes: int = 1_000_000_000  # Per round, in 1 MB batches.
+    small_bytes: int = 400_000_000  # Per round, in 16 KB batches.
+    fetch_bytes: int = 2_000_000_000  # Per round.
+    log_bytes: int = 1_400_000_000  # The log that is read from its start; a segment is 1 GiB.
+    trips: int = 5_000
+    starts: int = 5
+    memory_bytes: int = 10_000_000_000
+    partition_counts: Sequence[int] = (1, 100, 1000)
+    stored_bytes: Sequence[int] = (1_000_000_000, 20_000_000_000)
+    scale_bytes: int = 400_000_000
+    records: int = 500_000
+
+
+FULL = Plan()
+USUAL = Plan(
+    rounds=3,
+    fetch_bytes=1_500_000_000,
+    starts=3,
+    memory_bytes=3_000_000_000,
+    stored_bytes=(1_000_000_000, 4_000_000_000),
+    records=300_000,
+)
+QUICK = Plan(
+    rounds=1,
+    large_bytes=200_000_000,
+    small_bytes=100_000_000,
+    fetch_bytes=400_000_000,
+    trips=1_000,
+    starts=1,
+    memory_bytes=400_000_000,
+    partition_counts=(1, 100),
+    stored_bytes=(200_000_000, 600_000_000),
+    scale_bytes=100_000_000,
+    records=50_000,
+)
+
+
+def alternate(
+    runs: Mapping[str, Callable[[], Result]], *, rounds: int, warm_up: bool = True
+) -> dict[str, list[Result]]:
+    """Run the subjects in turn, A B C A B C; a first turn that is not counted warms them up."""
+    found: dict[str, list[Result]] = {name: [] for name in runs}
+    for turn in range(rounds + warm_up):
+        for name, run in runs.items():
+            result = run()
+            if turn or not warm_up:
+                found[name].append(result)
+    return found
