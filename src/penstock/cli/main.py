@@ -1,0 +1,121 @@
+"""The front door of all commands: finds the tool that was asked for and runs it.
+
+`penstock topics ...`, `kafka-topics ...` and `kafka-topics.sh ...` are the same tool. Only the
+tool that runs is imported, so a broker starts without paying for the clients. An error becomes one
+sentence on stderr and exit code 1, here and nowhere else.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NamedTuple, cast
+
+
+class Tool(NamedTuple):
+    """A command: its name behind `penstock`, its names of its own, what it is for."""
+
+    name: str
+    commands: tuple[str, ...]
+    summary: str
+
+    @property
+    def module(self) -> str:
+        return f"penstock.cli.tools.{self.name.replace('-', '_')}"
+
+
+TOOLS = (
+    Tool("server", ("kafka-server-start",), "start a broker"),
+    Tool("server-stop", ("kafka-server-stop",), "stop the brokers of this machine"),
+    Tool("topics", ("kafka-topics",), "create, list, describe, alter and delete topics"),
+    Tool("console-producer", ("kafka-console-producer",), "send the lines of standard input"),
+    Tool("console-consumer", ("kafka-console-consumer",), "print the records of a topic"),
+    Tool("get-offsets", ("kafka-get-offsets",), "print first, last or timed offsets"),
+    Tool("configs", ("kafka-configs",), "show and change settings of topics and brokers"),
+    Tool("dump-log", ("kafka-dump-log",), "print the files of a data directory"),
+    Tool("log-dirs", ("kafka-log-dirs", "kafka-log-dir"), "show the use of data directories"),
+    Tool("delete-records", ("kafka-delete-records",), "delete records before an offset"),
+    Tool("broker-api-versions", ("kafka-broker-api-versions",), "show what brokers speak"),
+    Tool("producer-perf-test", ("kafka-producer-perf-test",), "measure how fast records go in"),
+    Tool("consumer-perf-test", ("kafka-consumer-perf-test",), "measure how fast they come out"),
+    Tool("run-class", ("kafka-run-class",), "run a tool by its Java class name"),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """`penstock COMMAND ...`."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments:
+        print(_overview(), file=sys.stderr)
+        return 1
+    name = arguments[0]
+    if name in ("--help", "-h", "help"):
+        print(_overview())
+        return 0
+    if name == "--version":
+        from penstock import __version__
+
+        print(f"penstock {__version__}")
+        return 0
+    tool = tool_named(name)
+    if tool is None:
+        print(f"penstock has no command {name!r}; `penstock --help` lists them.", file=sys.stderr)
+        return 1
+    return run(tool, arguments[1:])
+
+
+def kafka_tool() -> int:
+    """A kafka-* command: the name it was called by says which."""
+    command = os.path.basename(sys.argv[0])  # noqa: PTH119  (pathlib would slow every start)
+    tool = tool_named(command)
+    if tool is None:
+        print(f"{command} is not a command of penstock.", file=sys.stderr)
+        return 1
+    return run(tool, sys.argv[1:])
+
+
+def tool_named(name: str) -> Tool | None:
+    """The tool of a name such as topics, kafka-topics or kafka-topics.sh."""
+    name = name.removesuffix(".sh")
+    return next((tool for tool in TOOLS if name == tool.name or name in tool.commands), None)
+
+
+def run(tool: Tool, arguments: Sequence[str]) -> int:
+    """Run a tool and turn what it raises into a sentence and an exit code."""
+    from penstock.errors import PenstockError
+
+    main_of_tool = cast(Callable[[Sequence[str]], int], import_module(tool.module).main)
+    try:
+        code = main_of_tool(arguments)
+        sys.stdout.flush()
+    except PenstockError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone, as `head` does. Python would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return code
+
+
+def _overview() -> str:
+    width = max(len(tool.name) for tool in TOOLS)
+    lines = [f"  {tool.name:<{width}}  {tool.summary}" for tool in TOOLS]
+    return "\n".join(
+        [
+            "usage: penstock COMMAND [OPTIONS]",
+            "",
+            "Event streaming that any Kafka client takes for Kafka.",
+            "",
+            *lines,
+            "",
+            "`penstock COMMAND --help` tells the options of one. The commands that Kafka has are",
+            "installed under Kafka's names too: kafka-topics, kafka-console-producer, ...",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""`penstock server`, Kafka's kafka-server-start: read the settings, then be the broker.
+
+Settings come from a properties file, if one is given, and from `--override key=value`. The process
+itself is broker/server.py.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.cli.parser import ToolParser, key_values
+
+
+def main(argv: Sequence[str]) -> int:
+    options = _parser().parse(argv)
+    if options.daemon:
+        return _start_in_background(options)
+    if options.log_level:
+        os.environ["PENSTOCK_LOG"] = options.log_level
+    from penstock.broker import server
+    from penstock.config.broker import load
+
+    file = Path(options.file) if options.file else None
+    return server.main(load(file, key_values(options.override, "--override")))
+
+
+def _parser() -> ToolParser:
+    parser = ToolParser("kafka-server-start", "Start a broker: penstock server [FILE.properties]")
+    parser.add_argument("file", nargs="?", help="a properties file; without it, the defaults")
+    parser.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        metavar="key=value",
+        help="A setting that overrides the properties file. May be given many times.",
+    )
+    parser.add_argument(
+        "--daemon",
+        action="store_true",
+        help="Start in the background; what it prints goes to logs/kafkaServer.out, or to the "
+        "directory that the environment variable LOG_DIR names.",
+    )
+    parser.add_argument(
+        "--log-level",
+        metavar="LEVEL or logger=LEVEL,...",
+        help="How much to print: DEBUG, INFO, WARN or ERROR, for all or by logger.",
+    )
+    return parser
+
+
+def _start_in_background(options: argparse.Namespace) -> int:
+    import subprocess
+
+    command = [sys.executable, "-m", "penstock.cli.main", "server"]
+    command += [options.file] if options.file else []
+    for word in options.override:
+        command += ["--override", word]
+    if options.log_level:
+        command += ["--log-level", options.log_level]
+    directory = Path(os.environ.get("LOG_DIR", "logs"))
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "kafkaServer.out").open("ab") as out:
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return 0

@@ -1,0 +1,218 @@
+"""One connection to one broker: a request goes out, its answer comes back, on the caller's thread.
+
+For everything librdkafka has no call for, and for all of Admin. It knows frames, headers and
+versions; which broker to ask, and whether to ask again, is for `cluster`.
+"""
+
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self, TypeVar
+
+from penstock.client.errors import BrokerUnreachableError, ClientError, KafkaTimeoutError
+from penstock.errors import ConfigError, ErrorCode, UnsupportedVersion, error_for
+from penstock.protocol.apis import ApiKey, Request, Response, response_class, supported_versions
+from penstock.protocol.headers import decode_response_header, encode_request_header
+from penstock.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.protocol.primitives import MalformedMessage
+
+R = TypeVar("R", bound=Response)
+
+# An answer larger than this is not an answer; real ones are bounded by what was asked for.
+RESPONSE_BYTES_MAX = 256 * 1024 * 1024
+_SIZE = struct.Struct(">i")
+_INT16 = struct.Struct(">h")
+
+
+class Connection:
+    """A connection that has agreed with its broker on versions. Not for several threads."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        client_id: str = "penstock",
+        timeout_s: float = 30.0,
+        *,
+        response_bytes_max: int = RESPONSE_BYTES_MAX,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.client_id = client_id
+        self.timeout_s = timeout_s
+        self.response_bytes_max = response_bytes_max
+        self._correlation_id = 0
+        self._socket = self._connect()
+        try:
+            self.api_versions = self._negotiate()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def address(self) -> str:
+        """`host:port`."""
+        return f"{self.host}:{self.port}"
+
+    def versions(self, api_key: int) -> range:
+        """The versions of an API that both sides speak, lowest to highest; maybe none."""
+        theirs, ours = self.broker_versions.get(api_key, range(0)), supported_versions(api_key)
+        if not theirs or not ours:
+            return range(0)
+        return range(max(theirs[0], ours[0]), min(theirs[-1], ours[-1]) + 1)
+
+    @property
+    def broker_versions(self) -> Mapping[int, range]:
+        """What the broker said it speaks."""
+        keys = self.api_versions.api_keys
+        return {key.api_key: range(key.min_version, key.max_version + 1) for key in keys}
+
+    def request(
+        self, message: Request, version: int | None = None, *, timeout_s: float | None = None
+    ) -> Response:
+        """Send in the highest version both speak, or in a given one, and wait for the answer."""
+        if version is None:
+            version = self._highest(message.api_key)
+        return self._exchange(message, version, self.timeout_s if timeout_s is None else timeout_s)
+
+    def ask(
+        self,
+        message: Request,
+        expect: type[R],
+        version: int | None = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> R:
+        """`request`, with the class of the answer known to the type checker."""
+        answer = self.request(message, version, timeout_s=timeout_s)
+        assert isinstance(answer, expect)
+        return answer
+
+    def close(self) -> None:
+        """Give the socket back; may be called twice."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _connect(self) -> socket.socket:
+        try:
+            connected = socket.create_connection((self.host, self.port), timeout=self.timeout_s)
+        except OSError as error:
+            raise BrokerUnreachableError(
+                f"Connection to {self.address} could not be established. Is a broker running there?"
+            ) from error
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connected
+
+    def _negotiate(self) -> ApiVersionsResponse:
+        """Ask what the broker speaks; an older one says so in version 0 (KIP-511)."""
+        from penstock import __version__
+
+        version = supported_versions(ApiKey.API_VERSIONS)[-1]
+        question = ApiVersionsRequest(
+            client_software_name="penstock", client_software_version=__version__
+        )
+        answer = self._exchange(question, version, self.timeout_s)
+        assert isinstance(answer, ApiVersionsResponse)
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            named = {key.api_key: key.max_version for key in answer.api_keys}
+            version = min(version, named.get(ApiKey.API_VERSIONS, 0))
+            answer = self._exchange(question, version, self.timeout_s)
+            assert isinstance(answer, ApiVersionsResponse)
+        if answer.error_code:
+            raise error_for(answer.error_code)
+        return answer
+
+    def _highest(self, api_key: ApiKey) -> int:
+        shared = self.versions(api_key)
+        if not shared:
+            name = api_key.name.title().replace("_", "")
+            raise UnsupportedVersion(f"The broker {self.address} does not serve {name} requests.")
+        return shared[-1]
+
+    def _exchange(self, message: Request, version: int, timeout_s: float) -> Response:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFF_FFFF
+        header = encode_request_header(
+            message.api_key, version, self._correlation_id, self.client_id
+        )
+        body = message.encode(version)
+        deadline_s = time.monotonic() + timeout_s
+        try:
+            self._socket.settimeout(timeout_s)
+            self._socket.sendall(_SIZE.pack(len(header) + len(body)) + header + body)
+            frame = self._receive_frame(deadline_s)
+        except TimeoutError as error:
+            self.close()  # Its answer may still come; it must not be taken for another's.
+            name = type(message).__name__.removesuffix("Request")
+            raise KafkaTimeoutError(
+                f"{self.address} did not answer a {name} request within {timeout_s:g} s."
+            ) from error
+        except OSError as error:
+            self.close()
+            raise BrokerUnreachableError(f"The connection to {self.address} broke.") from error
+        return self._decode(frame, message.api_key, version)
+
+    def _receive_frame(self, deadline_s: float) -> memoryview:
+        (size,) = _SIZE.unpack(self._receive(4, deadline_s))
+        if not 4 <= size <= self.response_bytes_max:
+            self.close()
+            raise BrokerUnreachableError(f"{self.address} does not answer as a Kafka broker does.")
+        return self._receive(size, deadline_s)
+
+    def _receive(self, size: int, deadline_s: float) -> memoryview:
+        # The buffer grows with what has come, so a lying length costs no memory.
+        data = bytearray()
+        while len(data) < size:
+            self._socket.settimeout(max(0.001, deadline_s - time.monotonic()))
+            chunk = self._socket.recv(min(size - len(data), 1 << 20))
+            if not chunk:
+                raise ConnectionError("end of stream")
+            data += chunk
+        return memoryview(data)
+
+    def _decode(self, frame: memoryview, api_key: ApiKey, version: int) -> Response:
+        try:
+            correlation_id, body = decode_response_header(frame, api_key, version)
+            if correlation_id != self._correlation_id:
+                raise MalformedMessage("an answer to another request")
+            if api_key == ApiKey.API_VERSIONS and _is_refusal(frame, body):
+                version = 0
+            return response_class(api_key).decode(frame, version, body)
+        except MalformedMessage as error:
+            self.close()
+            raise ClientError(f"{self.address} sent what cannot be read: {error}") from error
+
+
+def parse_addresses(bootstrap: str) -> list[tuple[str, int]]:
+    """`host:port,host:port` as pairs; ConfigError says which entry is wrong."""
+    found = [_parse_address(entry.strip()) for entry in bootstrap.split(",") if entry.strip()]
+    if not found:
+        raise ConfigError("bootstrap.servers is empty: write host:port, or several with commas")
+    return found
+
+
+def _parse_address(entry: str) -> tuple[str, int]:
+    entry = entry.rpartition("://")[2]  # Some write the listener's protocol in front.
+    host, colon, port = entry.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ConfigError(f"{entry!r} in bootstrap.servers is not of the form host:port")
+    return host, int(port)
+
+
+def _is_refusal(frame: memoryview, body: int) -> bool:
+    if len(frame) < body + 2:
+        return False
+    (code,) = _INT16.unpack_from(frame, body)
+    return bool(code == ErrorCode.UNSUPPORTED_VERSION)

@@ -1,0 +1,1 @@
+"""What Admin can do, a module per subject: functions that ask a cluster and return values."""

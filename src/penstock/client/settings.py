@@ -1,0 +1,349 @@
+"""Kafka's configuration names, turned into librdkafka's.
+
+A user writes what Kafka's documentation says: `buffer.memory`, `max.poll.records`, Java class
+names. The table below says for every such key what becomes of it: the same in librdkafka, another
+name or unit there, served by Penstock itself, or without a meaning outside Java. librdkafka's own
+names are taken too; it knows them all, so a key that neither knows is a mistake and is told.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from penstock.errors import ConfigError
+
+Role: TypeAlias = Literal["producer", "consumer"]
+Settings: TypeAlias = Mapping[str, object]
+
+_BOTH: tuple[Role, ...] = ("producer", "consumer")
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+# The same name and meaning in librdkafka.
+_SAME: dict[str, tuple[Role, ...]] = {
+    **dict.fromkeys(
+        _words(
+            "bootstrap.servers client.id client.rack client.dns.lookup metadata.max.age.ms "
+            "metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms "
+            "reconnect.backoff.ms reconnect.backoff.max.ms retry.backoff.ms retry.backoff.max.ms "
+            "connections.max.idle.ms socket.connection.setup.timeout.ms allow.auto.create.topics "
+            "security.protocol ssl.cipher.suites ssl.endpoint.identification.algorithm "
+            "ssl.key.password sasl.mechanism sasl.kerberos.service.name enable.metrics.push "
+            "sasl.oauthbearer.token.endpoint.url sasl.oauthbearer.scope statistics.interval.ms"
+        ),
+        _BOTH,
+    ),
+    **dict.fromkeys(
+        _words(
+            "acks batch.size linger.ms compression.type retries enable.idempotence "
+            "max.in.flight.requests.per.connection delivery.timeout.ms transactional.id "
+            "transaction.timeout.ms"
+        ),
+        ("producer",),
+    ),
+    **dict.fromkeys(
+        _words(
+            "group.id group.instance.id group.protocol group.remote.assignor session.timeout.ms "
+            "heartbeat.interval.ms max.poll.interval.ms enable.auto.commit "
+            "auto.commit.interval.ms isolation.level fetch.min.bytes fetch.max.bytes "
+            "max.partition.fetch.bytes check.crcs"
+        ),
+        ("consumer",),
+    ),
+}
+
+# Served by Penstock itself, with Kafka's default. Plug-ins are built by `plugins`.
+_OURS: dict[Role, dict[str, object]] = {
+    "producer": {
+        "key.serializer": None,
+        "value.serializer": None,
+        "partitioner.class": None,
+        "partitioner.ignore.keys": False,
+        "interceptor.classes": (),
+        "max.block.ms": 60_000,
+    },
+    "consumer": {
+        "key.deserializer": None,
+        "value.deserializer": None,
+        "interceptor.classes": (),
+        "max.poll.records": 500,
+        "default.api.timeout.ms": 60_000,
+        "exclude.internal.topics": True,
+    },
+}
+
+# What Kafka's clients default to and librdkafka does not.
+_DEFAULTS: dict[Role, dict[str, object]] = {
+    "producer": {
+        "delivery.timeout.ms": 120_000,
+        "max.in.flight.requests.per.connection": 5,
+        "queue.buffering.max.kbytes": 32 * 1024,
+        "queue.buffering.max.messages": 0,  # No limit of its own: buffer.memory is the limit.
+        "batch.size": 16_384,
+        "batch.num.messages": 1_000_000,  # Again: bytes are the limit, as in Kafka.
+        "statistics.interval.ms": 1_000,
+    },
+    "consumer": {
+        "enable.auto.offset.store": False,  # An offset counts when the next poll asks for more.
+        "statistics.interval.ms": 1_000,
+    },
+}
+
+# Keys that speak of the Java virtual machine or of Kafka's own metrics library.
+_WITHOUT_EFFECT = frozenset(
+    _words(
+        "metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms "
+        "auto.include.jmx.reporter config.providers metadata.max.idle.ms security.providers "
+        "partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms "
+        "socket.connection.setup.timeout.max.ms ssl.protocol ssl.provider ssl.enabled.protocols "
+        "ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.keymanager.algorithm "
+        "ssl.engine.factory.class ssl.truststore.type ssl.truststore.password "
+        "ssl.keystore.type sasl.login.class sasl.login.callback.handler.class "
+        "sasl.client.callback.handler.class sasl.login.connect.timeout.ms "
+        "sasl.login.read.timeout.ms sasl.login.retry.backoff.ms sasl.login.retry.backoff.max.ms "
+        "sasl.login.refresh.window.factor sasl.login.refresh.window.jitter "
+        "sasl.login.refresh.min.period.seconds sasl.login.refresh.buffer.seconds "
+        "sasl.kerberos.kinit.cmd sasl.kerberos.ticket.renew.jitter "
+        "sasl.kerberos.ticket.renew.window.factor sasl.kerberos.min.time.before.relogin "
+        "internal.throw.on.fetch.stable.offset.unsupported"
+    )
+)
+
+# A key of the other side, which old texts mix up: what was meant.
+_MEANT: dict[Role, dict[str, str]] = {
+    "producer": {
+        "key.deserializer": "key.serializer",
+        "value.deserializer": "value.serializer",
+        "broker.list": "bootstrap.servers",
+        "metadata.broker.list": "bootstrap.servers",
+        "request.required.acks": "acks",
+        "compression.codec": "compression.type",
+        "serializer.class": "value.serializer",
+    },
+    "consumer": {
+        "key.serializer": "key.deserializer",
+        "value.serializer": "value.deserializer",
+        "zookeeper.connect": "bootstrap.servers",
+        "metadata.broker.list": "bootstrap.servers",
+    },
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class ClientSettings:
+    """A configuration, sorted by who serves it."""
+
+    librdkafka: dict[str, object] = field(default_factory=dict)
+    ours: dict[str, object] = field(default_factory=dict)
+    given: dict[str, object] = field(default_factory=dict)  # As written; plug-ins get all of it.
+    without_effect: tuple[str, ...] = ()
+
+    def ms(self, key: str) -> int:
+        """A time of ours in milliseconds."""
+        return as_int(key, self.ours[key])
+
+
+def translate(settings: Settings, role: Role) -> ClientSettings:
+    """Sort a configuration written with Kafka's names; ConfigError names what cannot be."""
+    given = {key: value for key, value in settings.items() if value is not None}
+    result = ClientSettings(ours=dict(_OURS[role]), given=given)
+    ignored: list[str] = []
+    for key, value in given.items():
+        if key in _OURS[role]:
+            result.ours[key] = value
+        elif key in _CHANGED and role in _CHANGED[key][0]:
+            result.librdkafka.update(_CHANGED[key][1](key, value))
+        elif key in _WITHOUT_EFFECT:
+            ignored.append(key)
+        else:
+            _check_side(key, role)
+            result.librdkafka[key] = value
+    result.without_effect = tuple(ignored)
+    for key, value in _DEFAULTS[role].items():
+        result.librdkafka.setdefault(key, value)
+    if role == "producer":
+        _settle_idempotence(result.librdkafka, given)
+    return result
+
+
+def unknown_key(message: str) -> str | None:
+    """The key that librdkafka says it does not know, if that is what it says."""
+    found = re.search(r'No such configuration property: "([^"]*)"', message)
+    return found.group(1) if found else None
+
+
+def unknown_key_error(key: str, role: Role) -> ConfigError:
+    """Tell a key that nobody knows, with the nearest one that exists."""
+    near = difflib.get_close_matches(key, sorted(known_keys(role)), n=1, cutoff=0.7)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return ConfigError(f"{key!r} is not a setting of a {role}.{hint}")
+
+
+def known_keys(role: Role) -> set[str]:
+    """Every key of Kafka's documentation that a client of this role takes."""
+    changed = {key for key, (roles, _) in _CHANGED.items() if role in roles}
+    same = {key for key, roles in _SAME.items() if role in roles}
+    return changed | same | set(_OURS[role]) | _WITHOUT_EFFECT
+
+
+def dotted(name: str) -> str:
+    """`bootstrap_servers`, as a keyword argument is written, for bootstrap.servers."""
+    return name.replace("_", ".")
+
+
+def as_int(key: str, value: object) -> int:
+    """A whole number, however it was written."""
+    try:
+        return int(str(value))
+    except ValueError:
+        raise ConfigError(f"{key}={value} is not a whole number") from None
+
+
+def as_bool(key: str, value: object) -> bool:
+    """A boolean, however it was written."""
+    text = str(value).strip().lower()
+    if text not in ("true", "false"):
+        raise ConfigError(f"{key}={value} is neither true nor false")
+    return text == "true"
+
+
+def as_list(value: object) -> list[object]:
+    """A list, or a comma-separated text as properties files have it."""
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(",") if word.strip()]
+    if isinstance(value, list | tuple):
+        return list(value)
+    return [value]
+
+
+def _check_side(key: str, role: Role) -> None:
+    meant = _MEANT[role].get(key)
+    if meant is not None:
+        raise ConfigError(f"{key!r} is not a setting of a {role}: write {meant!r}")
+    if (key in _SAME and role not in _SAME[key]) or key in _CHANGED:
+        other = "consumer" if role == "producer" else "producer"
+        raise ConfigError(f"{key!r} is a setting of a {other}, not of a {role}")
+
+
+def _settle_idempotence(settings: dict[str, object], given: Settings) -> None:
+    """On by default; a setting that rules it out switches it off unless it was asked for."""
+    if "enable.idempotence" in given or "transactional.id" in given:
+        return
+    acks = str(settings.get("acks", "all")).lower()
+    in_flight = as_int("max.in.flight.requests.per.connection", settings[_IN_FLIGHT])
+    retries = as_int("retries", settings.get("retries", 1))
+    settings["enable.idempotence"] = acks in ("all", "-1") and in_flight <= 5 and retries > 0
+
+
+_IN_FLIGHT = "max.in.flight.requests.per.connection"
+
+
+def _renamed(name: str) -> Callable[[str, object], dict[str, object]]:
+    return lambda _, value: {name: value}
+
+
+def _buffer_memory(key: str, value: object) -> dict[str, object]:
+    return {"queue.buffering.max.kbytes": max(1, as_int(key, value) // 1024)}
+
+
+def _batch_size(key: str, value: object) -> dict[str, object]:
+    size = as_int(key, value)
+    # In Kafka a batch size of 0 means a request per record.
+    return {"batch.num.messages": 1} if size == 0 else {"batch.size": size}
+
+
+def _socket_buffer(name: str) -> Callable[[str, object], dict[str, object]]:
+    # -1 is Kafka's word for the system's default, 0 is librdkafka's.
+    return lambda key, value: {name: max(0, as_int(key, value))}
+
+
+def _request_timeout(key: str, value: object) -> dict[str, object]:
+    timeout_ms = as_int(key, value)
+    return {"request.timeout.ms": timeout_ms, "socket.timeout.ms": max(timeout_ms, 10)}
+
+
+def _offset_reset(key: str, value: object) -> dict[str, object]:
+    text = str(value).lower()
+    if text not in ("earliest", "latest", "none"):
+        raise ConfigError(f"{key}={value} is not one of earliest, latest and none")
+    return {"auto.offset.reset": "error" if text == "none" else text}
+
+
+_ASSIGNORS = {
+    "org.apache.kafka.clients.consumer.RangeAssignor": "range",
+    "org.apache.kafka.clients.consumer.RoundRobinAssignor": "roundrobin",
+    "org.apache.kafka.clients.consumer.CooperativeStickyAssignor": "cooperative-sticky",
+}
+
+
+def _assignors(key: str, value: object) -> dict[str, object]:
+    names = [_ASSIGNORS.get(str(word), str(word)) for word in as_list(value)]
+    unknown = [name for name in names if name not in _ASSIGNORS.values()]
+    if unknown:
+        known = ", ".join(sorted(_ASSIGNORS.values()))
+        raise ConfigError(f"{key}={unknown[0]} is not known here: choose from {known}")
+    eager = [name for name in names if name != "cooperative-sticky"]
+    # A member that offers both kinds is served eagerly until all members offer only the new one;
+    # librdkafka wants the choice made, and this is the one Kafka makes.
+    return {key: ",".join(eager or names)}
+
+
+def _jaas(key: str, value: object) -> dict[str, object]:
+    text = str(value)
+    found = {
+        name: match.group(1)
+        for name in ("username", "password")
+        if (match := re.search(rf'{name}\s*=\s*"([^"]*)"', text))
+    }
+    if len(found) != 2:
+        raise ConfigError(f'{key} must hold username="..." and password="..."')
+    return {"sasl.username": found["username"], "sasl.password": found["password"]}
+
+
+def _pem_store(name: str) -> Callable[[str, object], dict[str, object]]:
+    def check(key: str, value: object) -> dict[str, object]:
+        if str(value).lower().endswith((".jks", ".keystore", ".truststore")):
+            raise ConfigError(
+                f"{key}={value} looks like a Java key store: convert it to PEM with "
+                "`keytool -exportcert -rfc` and give that file"
+            )
+        return {name: value}
+
+    return check
+
+
+_CHANGED: dict[str, tuple[tuple[Role, ...], Callable[[str, object], dict[str, object]]]] = {
+    "buffer.memory": (("producer",), _buffer_memory),
+    "batch.size": (("producer",), _batch_size),
+    "max.request.size": (("producer",), _renamed("message.max.bytes")),
+    "compression.gzip.level": (("producer",), _renamed("compression.level")),
+    "compression.lz4.level": (("producer",), _renamed("compression.level")),
+    "compression.zstd.level": (("producer",), _renamed("compression.level")),
+    "request.timeout.ms": (_BOTH, _request_timeout),
+    "timeout.ms": (("producer",), _request_timeout),  # Its name before Kafka 0.9.
+    "send.buffer.bytes": (_BOTH, _socket_buffer("socket.send.buffer.bytes")),
+    "receive.buffer.bytes": (_BOTH, _socket_buffer("socket.receive.buffer.bytes")),
+    "fetch.max.wait.ms": (("consumer",), _renamed("fetch.wait.max.ms")),
+    "auto.offset.reset": (("consumer",), _offset_reset),
+    "partition.assignment.strategy": (("consumer",), _assignors),
+    "sasl.jaas.config": (_BOTH, _jaas),
+    "sasl.oauthbearer.client.credentials.client.id": (
+        _BOTH,
+        _renamed("sasl.oauthbearer.client.id"),
+    ),
+    "sasl.oauthbearer.client.credentials.client.secret": (
+        _BOTH,
+        _renamed("sasl.oauthbearer.client.secret"),
+    ),
+    "ssl.truststore.location": (_BOTH, _pem_store("ssl.ca.location")),
+    "ssl.truststore.certificates": (_BOTH, _renamed("ssl.ca.pem")),
+    "ssl.keystore.location": (_BOTH, _pem_store("ssl.keystore.location")),
+    "ssl.keystore.password": (_BOTH, _renamed("ssl.keystore.password")),
+    "ssl.keystore.certificate.chain": (_BOTH, _renamed("ssl.certificate.pem")),
+    "ssl.keystore.key": (_BOTH, _renamed("ssl.key.pem")),
+}
