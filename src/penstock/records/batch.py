@@ -18,6 +18,24 @@ from penstock.records.compression import DECOMPRESSED_BYTES_MAX, Codec, compress
 from penstock.records.control import Marker, marker_record
 from penstock.records.record import Record, decode_records, encode_records
 
+__all__ = [
+    "HEADER_BYTES",
+    "LOG_OVERHEAD",
+    "BatchHeader",
+    "Record",
+    "build_batch",
+    "check_batch",
+    "control_batch",
+    "emptied_batch",
+    "read_header",
+    "read_payload",
+    "read_records",
+    "seal",
+    "split_batches",
+    "stamp",
+    "stamp_append_time",
+]
+
 HEADER_BYTES = 61
 LOG_OVERHEAD = 12  # Base offset and batch length, which the length itself does not count.
 MAGIC = 2

@@ -37,6 +37,8 @@ def decompress_into(data: Bytes, output: bytearray | memoryview) -> int:
     while at < len(view):
         if view[at : at + len(_MAGIC)] == _MAGIC:  # Streams may follow each other.
             at += len(_HEADER)
+            if at > len(view):
+                raise cramjam.DecompressionError("a snappy stream ends in its header")
             continue
         block = _block(view, at)
         at += _LENGTH.size + len(block)
