@@ -1,0 +1,267 @@
+"""The one broker that changes the cluster: elected through the store, fenced by its epoch.
+
+Every change goes the same way: decided by a pure function, written by a multi that checks the
+controller epoch, then put into the image, then published. So the image may be behind the store
+for a moment, but never shows what the store does not have. One change at a time.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from penstock.cluster import znodes
+from penstock.cluster.config_changes import ConfigChange, ConfigChanges
+from penstock.cluster.fenced_writes import FencedWrites
+from penstock.cluster.image import (
+    ClusterImage,
+    ImageDelta,
+    PartitionImage,
+    PartitionKey,
+    TopicImage,
+)
+from penstock.cluster.image_load import load_brokers, load_configs, load_topics
+from penstock.cluster.ledger import ImageCallback, Ledger
+from penstock.cluster.membership import Membership
+from penstock.cluster.partition_changes import PartitionChanges
+from penstock.cluster.producer_ids import allocate_producer_ids
+from penstock.cluster.topic_plan import NewPartitions, NewTopic
+from penstock.cluster.topics import Planned, RandomBytes, Topics
+from penstock.cluster.transition import Event, MinIsrChanged
+from penstock.errors import KafkaStorage, ProtocolError, RequestTimedOut
+from penstock.meta.store import (
+    BadVersion,
+    Create,
+    Delete,
+    MetaError,
+    MetaStore,
+    MultiFailed,
+    NodeExists,
+    OutcomeUnknown,
+    Set,
+    StoreUnavailable,
+    WatchKind,
+)
+
+__all__ = [
+    "ConfigChange",
+    "Controller",
+    "NewPartitions",
+    "NewTopic",
+    "allocate_producer_ids",
+]
+
+_log = logging.getLogger("penstock.cluster.controller")
+
+
+class Controller:
+    """Runs on the elected broker; on a lone broker that is always this one."""
+
+    def __init__(self, writes: FencedWrites, ledger: Ledger, random_bytes: RandomBytes) -> None:
+        self._writes = writes
+        self._ledger = ledger
+        self._one_at_a_time = asyncio.Lock()
+        self._changes = PartitionChanges(writes, ledger)
+        self._membership = Membership(writes, ledger, self._changes)
+        self._topics = Topics(writes, ledger, random_bytes)
+        self._configs = ConfigChanges(writes, ledger)
+
+    @classmethod
+    async def elect(
+        cls,
+        store: MetaStore,
+        broker_id: int,
+        *,
+        now_ms: int,
+        min_insync_replicas: int = 1,
+        random_bytes: RandomBytes = os.urandom,
+    ) -> "Controller | None":
+        """Become the controller and take over the cluster; None if another broker is it.
+
+        `min_insync_replicas` is the broker's own setting, for topics that have none.
+        """
+        won = await _win(store, broker_id, now_ms)
+        if won is None:
+            return None
+        epoch, epoch_version = won
+        topics, configs, brokers, (cluster_id, _) = await asyncio.gather(
+            load_topics(store),
+            load_configs(store),
+            load_brokers(store),
+            store.get(znodes.CLUSTER_ID),
+        )
+        image = ClusterImage(
+            cluster_id=znodes.decode_cluster_id(cluster_id),
+            controller_id=broker_id,
+            controller_epoch=epoch,
+        )
+        ledger = Ledger(image, min_insync_replicas=min_insync_replicas)
+        ledger.fill(topics, configs, brokers)
+        controller = cls(FencedWrites(store, epoch_version), ledger, random_bytes)
+        await controller._take_over([left.name for left in topics.unsettled])
+        return controller
+
+    @property
+    def image(self) -> ClusterImage:
+        return self._ledger.image
+
+    @property
+    def is_over(self) -> bool:
+        """Another controller has been elected; this one can change nothing any more."""
+        return self._writes.is_over
+
+    def subscribe(self, callback: ImageCallback) -> Callable[[], None]:
+        """Call back with every image from now on, in order; returns how to stop that."""
+        return self._ledger.subscribe(callback)
+
+    def deltas_since(self, controller_epoch: int, seq: int) -> list[ImageDelta] | None:
+        """What leads from that image to the current one; None: take the image whole."""
+        return self._ledger.deltas_since(controller_epoch, seq)
+
+    async def create_topics(
+        self, topics: Sequence[NewTopic], *, validate_only: bool
+    ) -> list[TopicImage | ProtocolError]:
+        async with self._change():
+            plans = self._topics.plan(topics)
+            possible = [plan for plan in plans if isinstance(plan, Planned)]
+            errors = {} if validate_only else await self._topics.create(possible)
+        return [
+            errors.get(plan.topic.name, plan.topic) if isinstance(plan, Planned) else plan
+            for plan in plans
+        ]
+
+    async def delete_topics(self, names: Sequence[str]) -> list[ProtocolError | None]:
+        outcomes: list[ProtocolError | None] = []
+        for name in names:
+            try:
+                async with self._change():
+                    await self._topics.delete(name)
+                outcomes.append(None)
+            except ProtocolError as error:
+                outcomes.append(error)
+        return outcomes
+
+    async def create_partitions(
+        self, requests: Sequence[NewPartitions], *, validate_only: bool
+    ) -> list[ProtocolError | None]:
+        outcomes: list[ProtocolError | None] = []
+        for request in requests:
+            try:
+                async with self._change():
+                    if validate_only:
+                        self._topics.plan_growth(request)
+                    else:
+                        await self._topics.grow(request)
+                outcomes.append(None)
+            except ProtocolError as error:
+                outcomes.append(error)
+        return outcomes
+
+    def config_version(self, kind: str, name: str) -> int:
+        """What `ConfigChange.expected_version` is compared with; -1 where nothing is set."""
+        return self._ledger.config_versions.get((kind, name), -1)
+
+    async def set_configs(self, changes: Sequence[ConfigChange]) -> None:
+        """Replace the settings of all these entities in one step."""
+        async with self._change():
+            await self._configs.apply(changes)
+            await self._align_min_isr()
+
+    async def reconcile_brokers(self) -> None:
+        """Act on brokers that came or went."""
+        async with self._change():
+            await self._membership.reconcile()
+
+    async def refresh_partitions(self, keys: Sequence[PartitionKey]) -> None:
+        """A leader has written the in-sync sets of these: take them into the image."""
+        async with self._change():
+            await self._changes.refresh(keys)
+
+    async def begin_shutdown(self, broker_id: int) -> None:
+        """Move away what other brokers can lead, before this broker goes."""
+        async with self._change():
+            await self._membership.begin_shutdown(broker_id)
+
+    async def follow_brokers(self) -> None:
+        """Act on every coming and going until this controller is over. Run it as a task."""
+        store = self._writes.store
+        while not self.is_over:
+            changed = await store.watch_once(znodes.BROKER_IDS, WatchKind.CHILDREN)
+            try:
+                await self.reconcile_brokers()
+                await changed
+            finally:
+                changed.cancel()
+
+    async def resign(self) -> None:
+        """Give the office back, so that the next election need not wait for our session to end."""
+        async with self._one_at_a_time:
+            if self._writes.is_over:
+                return
+            try:
+                await self._writes.commit([Delete(znodes.CONTROLLER)])
+            except (MetaError, ProtocolError) as error:
+                _log.info("The controller's node is left to the end of the session: %s", error)
+            self._writes.is_over = True
+
+    async def _take_over(self, unsettled: Sequence[str]) -> None:
+        async with self._change():
+            for name in unsettled:
+                await self._topics.look_again(name)
+            await self._membership.reconcile()
+            await self._align_min_isr()
+
+    async def _align_min_isr(self) -> None:
+        """The high watermark obeys the number in the partition's state, so it must follow."""
+        ledger = self._ledger
+
+        def event_for(key: PartitionKey, partition: PartitionImage) -> Event | None:
+            wanted = ledger.min_isr(key[0], len(partition.replicas))
+            return None if wanted == partition.state.min_isr else MinIsrChanged(wanted)
+
+        await self._changes.apply(event_for, ledger.image.active_brokers())
+
+    @asynccontextmanager
+    async def _change(self) -> AsyncIterator[None]:
+        """One change at a time; what the store cannot do now is told in Kafka's terms."""
+        async with self._one_at_a_time:
+            try:
+                yield
+            except StoreUnavailable as error:
+                raise KafkaStorage(f"The metadata store cannot be written: {error}") from error
+            except OutcomeUnknown as error:
+                raise RequestTimedOut(f"The metadata store did not answer: {error}") from error
+
+
+async def _win(store: MetaStore, broker_id: int, now_ms: int) -> tuple[int, int] | None:
+    """The new controller epoch and the version of its node, if the office was vacant."""
+    while True:
+        data, stat = await store.get(znodes.CONTROLLER_EPOCH)
+        epoch = znodes.decode_controller_epoch(data) + 1
+        office = znodes.encode_controller(broker_id, now_ms)
+        try:
+            await store.multi(
+                [
+                    Create(znodes.CONTROLLER, office, ephemeral=True),
+                    Set(znodes.CONTROLLER_EPOCH, b"%d" % epoch, stat.version),
+                ]
+            )
+        except OutcomeUnknown:
+            if not await _has_won(store, epoch, office):
+                continue
+        except MultiFailed as failure:
+            if isinstance(failure.reason, NodeExists):
+                return None
+            if not isinstance(failure.reason, BadVersion):
+                raise
+            continue
+        return epoch, stat.version + 1
+
+
+async def _has_won(store: MetaStore, epoch: int, office: bytes) -> bool:
+    node, counted = await store.multi_get([znodes.CONTROLLER, znodes.CONTROLLER_EPOCH])
+    if node is None or counted is None:
+        return False
+    is_ours = node[1].owner == store.session_id and node[0] == office
+    return is_ours and counted[0] == b"%d" % epoch

@@ -1,0 +1,94 @@
+"""Writes that only the controller of one epoch can make.
+
+Every multi begins with a check of the controller epoch's node, so a controller that was replaced
+without noticing can change nothing any more. When the store could not say whether a write
+happened, the nodes themselves are asked.
+"""
+
+from collections.abc import Sequence
+
+from penstock.cluster import znodes
+from penstock.errors import NotController
+from penstock.meta.store import (
+    ANY_VERSION,
+    Check,
+    Create,
+    Delete,
+    MetaStore,
+    MultiFailed,
+    Node,
+    Op,
+    OutcomeUnknown,
+    Result,
+    SessionLost,
+    Set,
+    StoreUnavailable,
+)
+
+
+class FencedWrites:
+    """The pen of one controller; `is_over` once another has been elected."""
+
+    def __init__(self, store: MetaStore, epoch_version: int) -> None:
+        self.store = store
+        self.is_over = False
+        self._check = Check(znodes.CONTROLLER_EPOCH, epoch_version)
+
+    async def commit(self, ops: Sequence[Op]) -> list[Result]:
+        """Do all of it as the controller; raises NotController, or MultiFailed as for `ops`."""
+        try:
+            return (await self.store.multi([self._check, *ops]))[1:]
+        except MultiFailed as failure:
+            if failure.index == 0:
+                raise self._end() from failure
+            raise MultiFailed(failure.index - 1, failure.op, failure.reason) from failure
+        except SessionLost as lost:
+            raise self._end() from lost
+        except OutcomeUnknown as unknown:
+            return await self._found_out(ops, unknown)
+
+    def _end(self) -> NotController:
+        self.is_over = True
+        return NotController("This is not the correct controller for this cluster.")
+
+    async def _found_out(self, ops: Sequence[Op], unknown: OutcomeUnknown) -> list[Result]:
+        asked = [op for op in ops if _leaves_a_trace(op)]
+        paths = [znodes.CONTROLLER_EPOCH, *(op.path for op in asked)]
+        epoch, *nodes = await self.store.multi_get(paths)
+        if epoch is None or epoch[1].version != self._check.version:
+            raise self._end() from unknown
+        if not all(map(_is_done, asked, nodes)):
+            raise StoreUnavailable(f"a write was lost on its way to the store: {unknown}")
+        found = {op.path: node for op, node in zip(asked, nodes, strict=True)}
+        return [_result(op, found.get(op.path)) for op in ops]
+
+
+def _leaves_a_trace(op: Op) -> bool:
+    return not isinstance(op, Check) and not (isinstance(op, Create) and op.sequential)
+
+
+def _is_done(op: Op, node: Node | None) -> bool:
+    match op:
+        case Create():
+            return node is not None and node[0] == op.data
+        case Set():
+            expected = op.version + 1
+            return (
+                node is not None
+                and node[0] == op.data
+                and (op.version == ANY_VERSION or node[1].version == expected)
+            )
+        case Delete():
+            return node is None
+        case Check():
+            return True
+
+
+def _result(op: Op, node: Node | None) -> Result:
+    match op:
+        case Create():
+            return op.path
+        case Set():
+            return node[1] if node else None
+        case _:
+            return None

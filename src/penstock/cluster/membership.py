@@ -1,0 +1,144 @@
+"""Which brokers take part: fences opened for those that register, closed for those that go.
+
+The order is what makes it safe. A broker that is gone is fenced first, so that from that moment
+no leader can add it to an in-sync set, and then taken out of its partitions. One that came back
+is taken out of everything its previous incarnation had, and only then made active.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+from penstock.cluster import znodes
+from penstock.cluster.fenced_writes import FencedWrites
+from penstock.cluster.image import (
+    NO_LEADER,
+    BrokerImage,
+    ImageDelta,
+    PartitionImage,
+    PartitionKey,
+)
+from penstock.cluster.image_load import Fence, LoadedBrokers, load_brokers
+from penstock.cluster.ledger import Ledger
+from penstock.cluster.partition_changes import Along, PartitionChanges
+from penstock.cluster.transition import Elected, Event, Removed
+from penstock.cluster.znodes import FenceNode, FenceState, PreviousShutdown
+from penstock.errors import RequestTimedOut
+from penstock.meta.store import BadVersion, MultiFailed, Set
+
+ATTEMPTS_MAX = 10
+
+_log = logging.getLogger("penstock.cluster.controller")
+
+
+class Membership:
+    def __init__(self, writes: FencedWrites, ledger: Ledger, changes: PartitionChanges) -> None:
+        self._writes = writes
+        self._ledger = ledger
+        self._changes = changes
+
+    async def reconcile(self) -> None:
+        """Bring fences and partitions in line with the brokers that are registered now."""
+        for _ in range(ATTEMPTS_MAX):
+            try:
+                return await self._reconcile_once()
+            except MultiFailed as failure:
+                if not isinstance(failure.reason, BadVersion):
+                    raise
+                # A broker registered anew while we looked; look again.
+        raise RequestTimedOut("brokers register faster than the controller can follow")
+
+    async def begin_shutdown(self, broker_id: int) -> None:
+        """The broker is about to leave: others take what they can, and nobody re-adds it."""
+        fence = self._ledger.fences[broker_id]
+        await self._set_fences({broker_id: fence.node.with_state(FenceState.SHUTTING_DOWN)})
+        others = self._ledger.image.active_brokers()
+
+        def event_for(_: PartitionKey, partition: PartitionImage) -> Event | None:
+            # What only this broker can lead stays with it until it is gone.
+            has_others = not others.isdisjoint(partition.state.isr)
+            return _removal(partition, broker_id, lossy=False) if has_others else None
+
+        await self._changes.apply(event_for, others)
+
+    async def _reconcile_once(self) -> None:
+        seen = await load_brokers(self._writes.store)
+        self._ledger.fences.update(seen.fences)
+        await self._set_fences(_to_fence(seen))
+        self._ledger.publish(ImageDelta(brokers=_difference(self._ledger.image.brokers, seen)))
+        for broker_id in sorted(seen.fences.keys() - seen.brokers.keys()):
+            await self._take_out(broker_id, lossy=False)
+        for broker_id, broker in sorted(seen.brokers.items()):
+            if seen.fences[broker_id].node.state is FenceState.STARTING:
+                await self._admit(broker, seen.fences[broker_id])
+        await self._changes.apply(_elect_vacant, self._ledger.image.active_brokers())
+
+    async def _set_fences(self, nodes: Mapping[int, FenceNode]) -> None:
+        if not nodes:
+            return
+        fences = self._ledger.fences
+        await self._writes.commit(
+            [
+                Set(znodes.fence_path(broker_id), node.encode(), fences[broker_id].version)
+                for broker_id, node in nodes.items()
+            ]
+        )
+        for broker_id, node in nodes.items():
+            fences[broker_id] = Fence(node, fences[broker_id].version + 1)
+        known = self._ledger.image.brokers
+        self._ledger.publish(
+            ImageDelta(brokers={b: _fenced(known[b], fences[b]) for b in nodes if b in known})
+        )
+
+    async def _take_out(self, broker_id: int, *, lossy: bool) -> None:
+        await self._changes.apply(
+            lambda _, partition: _removal(partition, broker_id, lossy=lossy),
+            self._ledger.image.active_brokers(),
+        )
+
+    async def _admit(self, broker: BrokerImage, fence: Fence) -> None:
+        """Take the previous incarnation out, then open the fence and fill vacant leaderships."""
+        lossy = fence.node.prev_shutdown is PreviousShutdown.LOSSY
+        await self._take_out(broker.broker_id, lossy=lossy)
+        opened = Fence(fence.node.activated(broker.epoch), fence.version + 1)
+        op = Set(znodes.fence_path(broker.broker_id), opened.node.encode(), fence.version)
+        active = _fenced(broker, opened)
+        await self._changes.apply(
+            _elect_vacant,
+            self._ledger.image.active_brokers() | {broker.broker_id},
+            along=Along(ops=(op,), brokers={broker.broker_id: active}),
+        )
+        self._ledger.fences[broker.broker_id] = opened
+        _log.info("Broker %d (epoch %d) is active", broker.broker_id, broker.epoch)
+
+
+def _to_fence(seen: LoadedBrokers) -> dict[int, FenceNode]:
+    return {
+        broker_id: fence.node.with_state(FenceState.FENCED)
+        for broker_id, fence in seen.fences.items()
+        if broker_id not in seen.brokers and fence.node.state is not FenceState.FENCED
+    }
+
+
+def _difference(
+    before: Mapping[int, BrokerImage], seen: LoadedBrokers
+) -> dict[int, BrokerImage | None]:
+    changed = {b: image for b, image in seen.brokers.items() if before.get(b) != image}
+    return {**changed, **dict.fromkeys(before.keys() - seen.brokers.keys())}
+
+
+def _fenced(broker: BrokerImage, fence: Fence) -> BrokerImage:
+    is_active = fence.node.state is FenceState.ACTIVE
+    return replace(broker, is_active=is_active, fence_version=fence.version)
+
+
+def _removal(partition: PartitionImage, broker_id: int, *, lossy: bool) -> Event | None:
+    state = partition.state
+    concerned = broker_id in state.isr or broker_id == state.leader
+    if concerned or (lossy and broker_id in state.elr):
+        return Removed(broker_id, lossy)
+    return None
+
+
+def _elect_vacant(_: PartitionKey, partition: PartitionImage) -> Event | None:
+    return Elected() if partition.state.leader == NO_LEADER else None

@@ -1,0 +1,174 @@
+"""Whether a topic can be made or grown as asked, and where its replicas go.
+
+Pure: the image says what exists, chance comes in as numbers. Values of topic settings have been
+checked before; writing the plan down is the controller's part.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock.cluster.image import ClusterImage, TopicImage
+from penstock.cluster.placement import place
+from penstock.errors import (
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidRequest,
+    PolicyViolation,
+)
+
+# Bounds what one request makes the controller hold in memory before anything is written.
+PARTITIONS_PER_REQUEST_MAX = 100_000
+
+Assignment = Mapping[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    name: str
+    partition_count: int  # -1 only beside explicit assignments.
+    replication_factor: int  # -1 only beside explicit assignments.
+    assignments: Assignment | None = None  # None: the brokers are chosen by round robin.
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPartitions:
+    name: str
+    total_count: int
+    assignments: Sequence[tuple[int, ...]] | None = None  # One for each partition that is new.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """Two random numbers below the number of brokers."""
+
+    start: int
+    shift: int
+
+
+def requested_partitions(new: NewTopic) -> int:
+    return len(new.assignments) if new.assignments is not None else new.partition_count
+
+
+def refuse_too_many(partition_count: int) -> None:
+    if partition_count > PARTITIONS_PER_REQUEST_MAX:
+        raise PolicyViolation(
+            "Excessively large number of partitions per request: "
+            f"{partition_count} are more than {PARTITIONS_PER_REQUEST_MAX}."
+        )
+
+
+def plan_topic(new: NewTopic, image: ClusterImage, chance: Chance) -> Assignment:
+    if new.assignments is not None:
+        return _explicit_topic(new, new.assignments, image)
+    return place(
+        _racks(image),
+        partition_count=new.partition_count,
+        replication_factor=new.replication_factor,
+        start=chance.start,
+        shift=chance.shift,
+    )
+
+
+def _racks(image: ClusterImage) -> dict[int, str | None]:
+    return {b.broker_id: b.rack for b in image.brokers.values() if b.is_active}
+
+
+def _explicit_topic(new: NewTopic, assignments: Assignment, image: ClusterImage) -> Assignment:
+    if new.partition_count not in (-1, len(assignments)):
+        raise InvalidRequest(
+            "A manual partition assignment was specified, but numPartitions was not set to -1."
+        )
+    if not assignments:
+        raise InvalidPartitions("Number of partitions must be larger than 0.")
+    if set(assignments) != set(range(len(assignments))):
+        raise InvalidReplicaAssignment(
+            "partitions should be a consecutive 0-based integer sequence"
+        )
+    replication_factor = len(assignments[0])
+    if new.replication_factor not in (-1, replication_factor):
+        raise InvalidRequest(
+            "A manual partition assignment was specified, but replication factor was not set to -1."
+        )
+    for partition in range(len(assignments)):
+        _check_replicas(partition, assignments[partition], replication_factor, image)
+    return {partition: tuple(assignments[partition]) for partition in range(len(assignments))}
+
+
+def _check_replicas(
+    partition: int, replicas: Sequence[int], replication_factor: int, image: ClusterImage
+) -> None:
+    if not replicas:
+        raise InvalidReplicaAssignment(
+            "The manual partition assignment includes an empty replica list."
+        )
+    for broker in replicas:
+        if broker not in image.brokers:
+            raise InvalidReplicaAssignment(
+                f"The manual partition assignment includes broker {broker}, but no such broker is "
+                "registered."
+            )
+        if replicas.count(broker) > 1:
+            raise InvalidReplicaAssignment(
+                f"The manual partition assignment includes the broker {broker} more than once."
+            )
+    if len(replicas) != replication_factor:
+        raise InvalidReplicaAssignment(
+            f"The manual partition assignment includes a partition with {len(replicas)} "
+            "replica(s), but this is not consistent with previous partitions, which have "
+            f"{replication_factor} replica(s)."
+        )
+    if image.active_brokers().isdisjoint(replicas):
+        raise InvalidReplicaAssignment(
+            "All brokers specified in the manual partition assignment for partition "
+            f"{partition} are fenced or in controlled shutdown."
+        )
+
+
+def plan_growth(new: NewPartitions, topic: TopicImage, image: ClusterImage) -> Assignment:
+    """Replicas of the partitions to add; those that exist stay where they are."""
+    have = len(topic.partitions)
+    if new.total_count < have:
+        raise InvalidPartitions(
+            f"Topic currently has {have} partitions, which is higher than the requested "
+            f"{new.total_count}."
+        )
+    if new.total_count == have:
+        raise InvalidPartitions(f"Topic already has {have} partitions.")
+    refuse_too_many(new.total_count - have)
+    if new.assignments is not None:
+        return _explicit_growth(new, new.assignments, topic, image)
+    return _continued(new.total_count - have, topic, image)
+
+
+def _explicit_growth(
+    new: NewPartitions,
+    assignments: Sequence[tuple[int, ...]],
+    topic: TopicImage,
+    image: ClusterImage,
+) -> Assignment:
+    have = len(topic.partitions)
+    if len(assignments) != new.total_count - have:
+        raise InvalidReplicaAssignment(
+            f"Increasing the number of partitions by {new.total_count - have} but "
+            f"{len(assignments)} assignments provided."
+        )
+    replication_factor = len(topic.partitions[0].replicas)
+    for partition, replicas in enumerate(assignments, have):
+        _check_replicas(partition, replicas, replication_factor, image)
+    return {have + index: tuple(replicas) for index, replicas in enumerate(assignments)}
+
+
+def _continued(count: int, topic: TopicImage, image: ClusterImage) -> Assignment:
+    """Go on with the round robin where the topic began it, at partition 0's leader."""
+    racks = _racks(image)
+    first = topic.partitions[0].replicas
+    start = sum(1 for broker in racks if broker < first[0]) % max(1, len(racks))
+    return place(
+        racks,
+        partition_count=count,
+        replication_factor=len(first),
+        start=start,
+        shift=start,
+        first_partition=len(topic.partitions),
+    )

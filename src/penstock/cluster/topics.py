@@ -1,0 +1,281 @@
+"""Topics made, grown and deleted: planned against the image, written, then published."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+
+from penstock.cluster import topic_steps, znodes
+from penstock.cluster.fenced_writes import FencedWrites
+from penstock.cluster.image import ImageDelta, PartitionImage, TopicImage
+from penstock.cluster.image_load import Unsettled, load_states, topic_image
+from penstock.cluster.ledger import Ledger
+from penstock.cluster.topic_names import (
+    check_no_collision,
+    check_topic_name,
+    metric_name,
+    topic_id_from,
+)
+from penstock.cluster.topic_plan import (
+    Assignment,
+    Chance,
+    NewPartitions,
+    NewTopic,
+    plan_growth,
+    plan_topic,
+    refuse_too_many,
+    requested_partitions,
+)
+from penstock.cluster.topic_steps import PARTITIONS_PER_MULTI
+from penstock.cluster.transition import initial_state
+from penstock.cluster.znodes import TopicNode
+from penstock.errors import KafkaStorage, ProtocolError, TopicExists, UnknownTopicOrPartition
+from penstock.meta.store import (
+    Create,
+    Delete,
+    MetaError,
+    MultiFailed,
+    NodeExists,
+    Op,
+    Set,
+    StoreUnavailable,
+)
+
+RandomBytes = Callable[[int], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A topic that can be made as asked."""
+
+    topic: TopicImage
+    configs: Mapping[str, str]
+
+
+class Topics:
+    def __init__(self, writes: FencedWrites, ledger: Ledger, random_bytes: RandomBytes) -> None:
+        self._writes = writes
+        self._ledger = ledger
+        self._random_bytes = random_bytes
+        self._doubtful: set[str] = set()  # A change of these broke off; the store knows how far.
+        self._names_by_metric: dict[str, set[str]] = {}
+        for name in ledger.image.topics:
+            self._names_by_metric.setdefault(metric_name(name), set()).add(name)
+
+    def plan(self, wanted: Sequence[NewTopic]) -> list[Planned | ProtocolError]:
+        """Each against the image and those before it in the list."""
+        plans: list[Planned | ProtocolError] = []
+        planned_names: dict[str, set[str]] = {}
+        partition_count = 0
+        for new in wanted:
+            try:
+                refuse_too_many(partition_count + requested_partitions(new))
+                plan = self._plan_one(new, planned_names)
+            except ProtocolError as error:
+                plans.append(error)
+                continue
+            partition_count += len(plan.topic.partitions)
+            planned_names.setdefault(metric_name(new.name), set()).add(new.name)
+            plans.append(plan)
+        return plans
+
+    async def create(self, plans: Sequence[Planned]) -> dict[str, ProtocolError]:
+        """Write them down; returns an error for each that could not be, by topic name."""
+        errors: dict[str, ProtocolError] = {}
+        for group in _in_groups(plans):
+            try:
+                await self._create_group(group)
+            except MultiFailed as failure:
+                if len(group) == 1:
+                    errors |= await self._create_in_spite_of(group[0], failure)
+                    continue
+                for plan in group:  # One of them is in the way; the others shall not suffer.
+                    errors |= await self.create([plan])
+            except StoreUnavailable as error:
+                refusal = KafkaStorage(f"The metadata store cannot be written: {error}")
+                errors |= {plan.topic.name: refusal for plan in group}
+        return errors
+
+    async def delete(self, name: str) -> None:
+        await self._clear_doubt(name)
+        topic = self._ledger.image.topics.get(name)
+        if topic is None:
+            raise UnknownTopicOrPartition("This server does not host this topic-partition.")
+        key = ("topics", name)
+        has_config = key in self._ledger.config_versions
+        config = [Delete(znodes.config_path(*key))] if has_config else []
+        version = self._ledger.topic_versions[name]
+        async with self._doubt_on_failure(name):
+            await topic_steps.delete(self._writes, topic, version, config)
+        self._forget(name)
+
+    def plan_growth(self, new: NewPartitions) -> TopicImage:
+        """The topic with its new partitions."""
+        image = self._ledger.image
+        topic = image.topics.get(new.name)
+        if topic is None:
+            raise UnknownTopicOrPartition("This server does not host this topic-partition.")
+        added = self._partitions(new.name, plan_growth(new, topic, image), None)
+        return replace(topic, partitions={**topic.partitions, **added})
+
+    async def grow(self, new: NewPartitions) -> None:
+        name = new.name
+        await self._clear_doubt(name)
+        after = self.plan_growth(new)
+        before, version = self._ledger.image.topics[name], self._ledger.topic_versions[name]
+        async with self._doubt_on_failure(name):
+            grown = await topic_steps.grow(self._writes, before, after, version)
+        self._ledger.topic_versions[name] = grown
+        self._ledger.publish(ImageDelta(topics={name: after}))
+
+    async def look_again(self, name: str) -> None:
+        """Finish or remove what broke off, and take over what the store has of this topic."""
+        path = znodes.topic_path(name)
+        (found,) = await self._writes.store.multi_get([path])
+        if found is None:
+            return self._forget(name)
+        node, version = TopicNode.decode(path, found[0]), found[1].version
+        if node.unsettled is not None:
+            settled = await topic_steps.settle(self._writes, Unsettled(name, node, version))
+            if settled is None:
+                return self._forget(name)
+            version = settled
+        await self._take_over(name, node, version)
+        return None
+
+    def _plan_one(self, new: NewTopic, planned: Mapping[str, set[str]]) -> Planned:
+        check_topic_name(new.name)
+        metric = metric_name(new.name)
+        taken = self._names_by_metric.get(metric, set()) | planned.get(metric, set())
+        if new.name in taken:
+            raise TopicExists(f"Topic '{new.name}' already exists.")
+        check_no_collision(new.name, taken)
+        assignment = plan_topic(new, self._ledger.image, self._chance())
+        topic = TopicImage(
+            name=new.name,
+            topic_id=self._new_topic_id(),
+            partitions=self._partitions(new.name, assignment, new.configs),
+        )
+        return Planned(topic=topic, configs=new.configs)
+
+    def _partitions(
+        self, name: str, assignment: Assignment, configs: Mapping[str, str] | None
+    ) -> dict[int, PartitionImage]:
+        image = self._ledger.image
+        active = image.active_brokers()
+        replica_count = len(next(iter(assignment.values())))
+        min_isr = self._ledger.min_isr(name, replica_count, configs)
+        return {
+            number: PartitionImage(
+                replicas=replicas,
+                state=initial_state(
+                    replicas,
+                    active=active,
+                    min_isr=min_isr,
+                    controller_epoch=image.controller_epoch,
+                ),
+            )
+            for number, replicas in assignment.items()
+        }
+
+    def _chance(self) -> Chance:
+        count = max(1, len(self._ledger.image.brokers))
+        start, shift = self._random_bytes(4), self._random_bytes(4)
+        return Chance(
+            start=int.from_bytes(start, "big") % count, shift=int.from_bytes(shift, "big") % count
+        )
+
+    def _new_topic_id(self) -> bytes:
+        while True:
+            topic_id = topic_id_from(self._random_bytes(16))
+            if topic_id is not None and topic_id not in self._ledger.image.topic_names_by_id:
+                return topic_id
+
+    async def _create_group(self, group: Sequence[Planned]) -> None:
+        version = 0
+        if len(group[0].topic.partitions) > PARTITIONS_PER_MULTI:
+            (plan,) = group
+            version = await topic_steps.create_large(
+                self._writes, plan.topic, self._config_op(plan)
+            )
+        else:
+            creations = [topic_steps.creation_ops(p.topic, self._config_op(p)) for p in group]
+            await self._writes.commit([op for ops in creations for op in ops])
+        self._note_created(group, version)
+
+    def _config_op(self, plan: Planned) -> Op:
+        key = ("topics", plan.topic.name)
+        path, data = znodes.config_path(*key), znodes.encode_config(plan.configs)
+        version = self._ledger.config_versions.get(key)
+        return Create(path, data) if version is None else Set(path, data, version)
+
+    def _note_created(self, group: Sequence[Planned], version: int) -> None:
+        versions = self._ledger.config_versions
+        for plan in group:
+            name = plan.topic.name
+            self._ledger.topic_versions[name] = version
+            versions["topics", name] = versions.get(("topics", name), -1) + 1
+            self._names_by_metric.setdefault(metric_name(name), set()).add(name)
+        self._ledger.publish(
+            ImageDelta(
+                topics={plan.topic.name: plan.topic for plan in group},
+                configs={("topics", p.topic.name): p.configs for p in group if p.configs},
+            )
+        )
+
+    async def _create_in_spite_of(
+        self, plan: Planned, failure: MultiFailed
+    ) -> dict[str, ProtocolError]:
+        """The store has something under this name: a topic, or what is left of one."""
+        name = plan.topic.name
+        if not isinstance(failure.reason, NodeExists):
+            raise failure
+        await self.look_again(name)
+        if name in self._ledger.image.topics:
+            return {name: TopicExists(f"Topic '{name}' already exists.")}
+        await self._create_group([plan])
+        return {}
+
+    @asynccontextmanager
+    async def _doubt_on_failure(self, name: str) -> AsyncIterator[None]:
+        try:
+            yield
+        except MetaError:
+            self._doubtful.add(name)
+            with suppress(MetaError):  # If the store is out of order, the next change looks again.
+                await self._clear_doubt(name)
+            raise
+
+    async def _clear_doubt(self, name: str) -> None:
+        if name in self._doubtful:
+            await self.look_again(name)
+            self._doubtful.discard(name)
+
+    async def _take_over(self, name: str, node: TopicNode, version: int) -> None:
+        self._ledger.topic_versions[name] = version
+        known = self._ledger.image.topics.get(name)
+        if known is not None and topic_steps.topic_node(known) == replace(node, unsettled=None):
+            return
+        states = await load_states(self._writes.store, [(name, n) for n in node.partitions])
+        self._names_by_metric.setdefault(metric_name(name), set()).add(name)
+        self._ledger.publish(ImageDelta(topics={name: topic_image(name, node, states)}))
+
+    def _forget(self, name: str) -> None:
+        self._ledger.topic_versions.pop(name, None)
+        self._ledger.config_versions.pop(("topics", name), None)
+        self._names_by_metric.get(metric_name(name), set()).discard(name)
+        if name in self._ledger.image.topics:
+            self._ledger.publish(ImageDelta(topics={name: None}, configs={("topics", name): None}))
+
+
+def _in_groups(plans: Sequence[Planned]) -> Iterator[list[Planned]]:
+    """Small topics go into one multi together, a large one alone."""
+    group: list[Planned] = []
+    size = 0
+    for plan in plans:
+        size += len(plan.topic.partitions)
+        if group and size > PARTITIONS_PER_MULTI:
+            yield group
+            group, size = [], len(plan.topic.partitions)
+        group.append(plan)
+    if group:
+        yield group

@@ -1,0 +1,237 @@
+"""How a partition's state may change: one pure function, used by controller and leader alike.
+
+Two rules carry the safety of acknowledged records, and every branch below keeps them:
+
+R1  Within one leader epoch only the leader adds to the in-sync set, for only it knows who has all.
+R2  The controller adds to the in-sync set only by an election, which raises the leader epoch.
+
+The eligible leader replicas (ELR, KIP-966) are brokers that left the in-sync set while it was
+below `min_isr`. The high watermark stands still from then on, so they hold every committed record
+and may be elected when the in-sync set is empty. A broker that lost data leaves the ELR for the
+last known ones (LKE), which are chosen only when nobody better is left, and never silently.
+
+The function proposes a state; making it true is a compare-and-set on `partition_epoch`, which is
+the store's to count and therefore left as it is here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from penstock.cluster.image import NO_LEADER, PartitionState
+
+RECOVERED = 0
+RECOVERING = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """The controller: this broker is fenced, or a new incarnation of it has registered."""
+
+    broker: int
+    lossy: bool = False  # It may have lost records it had.
+
+
+@dataclass(frozen=True, slots=True)
+class Elected:
+    """The controller: give the partition a leader if it has none and one may be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preferred:
+    """The controller: hand leadership to the first replica, if that is safe."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncleanlyElected:
+    """The controller, where the topic allows it: this broker leads, whatever is missing."""
+
+    leader: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """The leader: these followers fell behind."""
+
+    leader: int
+    removed: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """The leader: these followers have caught up in this leader epoch."""
+
+    leader: int
+    added: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class MinIsrChanged:
+    """The controller: min.insync.replicas of the topic is another now."""
+
+    min_isr: int
+
+
+Event = Removed | Elected | Preferred | UncleanlyElected | Shrunk | Expanded | MinIsrChanged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the decision rests on besides the state itself."""
+
+    replicas: tuple[int, ...]  # In order of preference.
+    active: frozenset[int]  # Brokers that are registered, not fenced, starting or leaving.
+
+
+def transition(state: PartitionState, event: Event, facts: Facts) -> PartitionState:
+    """The state after the event; the same object when the event changes nothing."""
+    match event:
+        case Removed(broker, lossy):
+            return _removed(state, broker, lossy, facts)
+        case Elected():
+            return _elected(state, facts) if state.leader == NO_LEADER else state
+        case Preferred():
+            return _preferred(state, facts)
+        case UncleanlyElected(leader):
+            return _uncleanly_elected(state, leader, facts)
+        case Shrunk(leader, removed):
+            return _shrunk(state, leader, removed)
+        case Expanded(leader, added):
+            return _expanded(state, leader, added, facts)
+        case MinIsrChanged(min_isr):
+            return _min_isr_changed(state, min_isr, facts)
+
+
+def initial_state(
+    replicas: tuple[int, ...], *, active: frozenset[int], min_isr: int, controller_epoch: int
+) -> PartitionState:
+    """A partition without records: every live replica has all of them, whoever is away has none."""
+    isr = tuple(replica for replica in replicas if replica in active)
+    return PartitionState(
+        leader=isr[0] if isr else NO_LEADER,
+        leader_epoch=0,
+        isr=isr or replicas[:1],  # Nobody is there: let the first begin when it comes.
+        min_isr=min(min_isr, len(replicas)),
+        controller_epoch=controller_epoch,
+    )
+
+
+def _removed(state: PartitionState, broker: int, lossy: bool, facts: Facts) -> PartitionState:
+    others = Facts(replicas=facts.replicas, active=facts.active - {broker})
+    after = _without(state, frozenset((broker,)))
+    if lossy and broker in after.elr:
+        after = after._replace(elr=_minus(after.elr, broker), lke=_plus(after.lke, broker))
+    if state.leader == broker:
+        # Whoever is elected, or nobody: the old leader's epoch is over.
+        vacant = after._replace(leader=NO_LEADER, leader_epoch=state.leader_epoch + 1)
+        elected = _elected(vacant, others)
+        after = elected._replace(leader_epoch=vacant.leader_epoch)
+    elif after.leader == NO_LEADER:
+        after = _elected(after, others)
+    return _or_same(state, after)
+
+
+def _without(state: PartitionState, gone: frozenset[int]) -> PartitionState:
+    """Out of the in-sync set, and into the ELR while that set is below the minimum."""
+    isr = tuple(member for member in state.isr if member not in gone)
+    if len(isr) >= state.min_isr:
+        return state._replace(isr=isr, elr=(), lke=())
+    left = [member for member in state.isr if member in gone]
+    return state._replace(isr=isr, elr=_plus(state.elr, *left), lke=_minus(state.lke, *left))
+
+
+def _elected(state: PartitionState, facts: Facts) -> PartitionState:
+    """Of the in-sync set, else of the ELR, else the one broker that was last known to have all."""
+    if (leader := _first_active(state.isr, facts)) is not None:
+        return _led_by(state, leader)
+    if (leader := _first_active(state.elr, facts)) is not None:
+        return _led_by(state, leader)
+    nobody_else = not state.isr and not state.elr and len(state.lke) == 1
+    if nobody_else and (leader := _first_active(state.lke, facts)) is not None:
+        return _led_by(state, leader)._replace(leader_recovery_state=RECOVERING)
+    return state
+
+
+def _led_by(state: PartitionState, leader: int) -> PartitionState:
+    isr = state.isr if leader in state.isr else (*state.isr, leader)
+    is_enough = len(isr) >= state.min_isr
+    return state._replace(
+        leader=leader,
+        leader_epoch=state.leader_epoch + 1,
+        isr=isr,
+        elr=() if is_enough else _minus(state.elr, leader),
+        lke=() if is_enough else _minus(state.lke, leader),
+        leader_recovery_state=RECOVERED,
+    )
+
+
+def _preferred(state: PartitionState, facts: Facts) -> PartitionState:
+    first = facts.replicas[0]
+    is_safe = first in state.isr and first in facts.active
+    if not is_safe or state.leader in (first, NO_LEADER):
+        return state
+    return state._replace(leader=first, leader_epoch=state.leader_epoch + 1)
+
+
+def _uncleanly_elected(state: PartitionState, leader: int, facts: Facts) -> PartitionState:
+    """Only when no safe choice is left; the new leader's log becomes the truth."""
+    if state.leader != NO_LEADER or leader not in facts.active or leader not in facts.replicas:
+        return state
+    if _first_active((*state.isr, *state.elr), facts) is not None:
+        return _elected(state, facts)
+    return state._replace(
+        leader=leader,
+        leader_epoch=state.leader_epoch + 1,
+        isr=(leader,),
+        elr=(),
+        lke=(),
+        leader_recovery_state=RECOVERING,
+    )
+
+
+def _shrunk(state: PartitionState, leader: int, removed: frozenset[int]) -> PartitionState:
+    gone = removed & frozenset(state.isr)
+    if state.leader != leader or leader in removed or not gone:
+        return state
+    return _without(state, gone)
+
+
+def _expanded(
+    state: PartitionState, leader: int, added: frozenset[int], facts: Facts
+) -> PartitionState:
+    welcome = [r for r in facts.replicas if r in added & facts.active and r not in state.isr]
+    if state.leader != leader or not welcome:
+        return state
+    isr = (*state.isr, *welcome)
+    is_enough = len(isr) >= state.min_isr
+    return state._replace(
+        isr=isr,
+        elr=() if is_enough else _minus(state.elr, *welcome),
+        lke=() if is_enough else _minus(state.lke, *welcome),
+        leader_recovery_state=RECOVERED,
+    )
+
+
+def _min_isr_changed(state: PartitionState, min_isr: int, facts: Facts) -> PartitionState:
+    needed = max(1, min(min_isr, len(facts.replicas)))
+    if needed == state.min_isr:
+        return state
+    if len(state.isr) >= needed:
+        return state._replace(min_isr=needed, elr=(), lke=())
+    return state._replace(min_isr=needed)
+
+
+def _first_active(candidates: Iterable[int], facts: Facts) -> int | None:
+    wanted = facts.active.intersection(candidates)
+    return next((replica for replica in facts.replicas if replica in wanted), None)
+
+
+def _plus(members: tuple[int, ...], *more: int) -> tuple[int, ...]:
+    return tuple(sorted({*members, *more}))
+
+
+def _minus(members: tuple[int, ...], *less: int) -> tuple[int, ...]:
+    return tuple(member for member in members if member not in less)
+
+
+def _or_same(before: PartitionState, after: PartitionState) -> PartitionState:
+    return before if after == before else after
