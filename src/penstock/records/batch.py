@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from penstock.errors import CorruptRecord, UnsupportedCompressionType
 from penstock.records import Bytes
+from penstock.records.checksum import crc32c
 from penstock.records.compression import DECOMPRESSED_BYTES_MAX, Codec, compress, decompress
 from penstock.records.control import Marker, marker_record
 from penstock.records.record import Record, decode_records, encode_records
