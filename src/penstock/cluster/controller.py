@@ -22,7 +22,7 @@ from penstock.cluster.image import (
     TopicImage,
 )
 from penstock.cluster.image_load import load_brokers, load_configs, load_topics
-from penstock.cluster.ledger import ImageCallback, Ledger
+from penstock.cluster.ledger import MIN_ISR, ImageCallback, Ledger
 from penstock.cluster.membership import Membership
 from penstock.cluster.partition_changes import PartitionChanges
 from penstock.cluster.producer_ids import allocate_producer_ids
@@ -165,8 +165,10 @@ class Controller:
     async def set_configs(self, changes: Sequence[ConfigChange]) -> None:
         """Replace the settings of all these entities in one step."""
         async with self._change():
+            before = [self.image.config(change.kind, change.name) for change in changes]
             await self._configs.apply(changes)
-            await self._align_min_isr()
+            if any(MIN_ISR in {**c.config, **old} for c, old in zip(changes, before, strict=True)):
+                await self._align_min_isr()
 
     async def reconcile_brokers(self) -> None:
         """Act on brokers that came or went."""
@@ -216,11 +218,11 @@ class Controller:
         """The high watermark obeys the number in the partition's state, so it must follow."""
         ledger = self._ledger
 
-        def event_for(key: PartitionKey, partition: PartitionImage) -> Event | None:
+        def events_for(key: PartitionKey, partition: PartitionImage) -> Sequence[Event]:
             wanted = ledger.min_isr(key[0], len(partition.replicas))
-            return None if wanted == partition.state.min_isr else MinIsrChanged(wanted)
+            return () if wanted == partition.state.min_isr else (MinIsrChanged(wanted),)
 
-        await self._changes.apply(event_for, ledger.image.active_brokers())
+        await self._changes.apply(events_for, ledger.image.active_brokers())
 
     @asynccontextmanager
     async def _change(self) -> AsyncIterator[None]:

@@ -105,10 +105,15 @@ async def load_states(
 ) -> dict[PartitionKey, PartitionState]:
     paths = [znodes.state_path(topic, partition) for topic, partition in keys]
     states: dict[PartitionKey, PartitionState] = {}
+    # Many partitions are in the same state: it is read, and kept in memory, once.
+    known: dict[tuple[bytes, int], PartitionState] = {}
     for key, path, node in zip(keys, paths, await read_nodes(store, paths), strict=True):
         if node is None:
             raise NodeUnreadable(path, "it is missing")
-        states[key] = znodes.decode_state(path, node[0], node[1].version)
+        content = (node[0], node[1].version)
+        if content not in known:
+            known[content] = znodes.decode_state(path, *content)
+        states[key] = known[content]
     return states
 
 

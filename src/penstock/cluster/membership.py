@@ -6,7 +6,7 @@ is taken out of everything its previous incarnation had, and only then made acti
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from penstock.cluster import znodes
@@ -20,7 +20,7 @@ from penstock.cluster.image import (
 )
 from penstock.cluster.image_load import Fence, LoadedBrokers, load_brokers
 from penstock.cluster.ledger import Ledger
-from penstock.cluster.partition_changes import Along, PartitionChanges
+from penstock.cluster.partition_changes import STATES_PER_MULTI, Along, PartitionChanges
 from penstock.cluster.transition import Elected, Event, Removed
 from penstock.cluster.znodes import FenceNode, FenceState, PreviousShutdown
 from penstock.errors import RequestTimedOut
@@ -54,12 +54,12 @@ class Membership:
         await self._set_fences({broker_id: fence.node.with_state(FenceState.SHUTTING_DOWN)})
         others = self._ledger.image.active_brokers()
 
-        def event_for(_: PartitionKey, partition: PartitionImage) -> Event | None:
+        def events_for(_: PartitionKey, partition: PartitionImage) -> Sequence[Event]:
             # What only this broker can lead stays with it until it is gone.
             has_others = not others.isdisjoint(partition.state.isr)
-            return _removal(partition, broker_id, lossy=False) if has_others else None
+            return _removal(partition, broker_id, lossy=False) if has_others else ()
 
-        await self._changes.apply(event_for, others)
+        await self._changes.apply(events_for, others)
 
     async def _reconcile_once(self) -> None:
         seen = await load_brokers(self._writes.store)
@@ -67,7 +67,7 @@ class Membership:
         await self._set_fences(_to_fence(seen))
         self._ledger.publish(ImageDelta(brokers=_difference(self._ledger.image.brokers, seen)))
         for broker_id in sorted(seen.fences.keys() - seen.brokers.keys()):
-            await self._take_out(broker_id, lossy=False)
+            await self._take_out(broker_id)
         for broker_id, broker in sorted(seen.brokers.items()):
             if seen.fences[broker_id].node.state is FenceState.STARTING:
                 await self._admit(broker, seen.fences[broker_id])
@@ -90,26 +90,33 @@ class Membership:
             ImageDelta(brokers={b: _fenced(known[b], fences[b]) for b in nodes if b in known})
         )
 
-    async def _take_out(self, broker_id: int, *, lossy: bool) -> None:
+    async def _take_out(self, broker_id: int) -> None:
         await self._changes.apply(
-            lambda _, partition: _removal(partition, broker_id, lossy=lossy),
+            lambda _, partition: _removal(partition, broker_id, lossy=False),
             self._ledger.image.active_brokers(),
         )
 
     async def _admit(self, broker: BrokerImage, fence: Fence) -> None:
-        """Take the previous incarnation out, then open the fence and fill vacant leaderships."""
+        """Take the previous incarnation out of all partitions; with the last of them the fence
+        opens and vacant leaderships are filled, so that a few thousand take a single write."""
+        broker_id, active = broker.broker_id, self._ledger.image.active_brokers()
         lossy = fence.node.prev_shutdown is PreviousShutdown.LOSSY
-        await self._take_out(broker.broker_id, lossy=lossy)
+
+        def removal(_: PartitionKey, partition: PartitionImage) -> Sequence[Event]:
+            return _removal(partition, broker_id, lossy=lossy)
+
+        def return_(_: PartitionKey, partition: PartitionImage) -> Sequence[Event]:
+            return *_removal(partition, broker_id, lossy=lossy), Elected()
+
+        keys = self._changes.concerned(removal)
+        last = max(0, len(keys) - STATES_PER_MULTI)
+        await self._changes.apply_to(keys[:last], removal, active)
         opened = Fence(fence.node.activated(broker.epoch), fence.version + 1)
-        op = Set(znodes.fence_path(broker.broker_id), opened.node.encode(), fence.version)
-        active = _fenced(broker, opened)
-        await self._changes.apply(
-            _elect_vacant,
-            self._ledger.image.active_brokers() | {broker.broker_id},
-            along=Along(ops=(op,), brokers={broker.broker_id: active}),
-        )
-        self._ledger.fences[broker.broker_id] = opened
-        _log.info("Broker %d (epoch %d) is active", broker.broker_id, broker.epoch)
+        op = Set(znodes.fence_path(broker_id), opened.node.encode(), fence.version)
+        along = Along(ops=(op,), brokers={broker_id: _fenced(broker, opened)})
+        await self._changes.apply_to(keys[last:], return_, active | {broker_id}, along=along)
+        self._ledger.fences[broker_id] = opened
+        _log.info("Broker %d (epoch %d) is active", broker_id, broker.epoch)
 
 
 def _to_fence(seen: LoadedBrokers) -> dict[int, FenceNode]:
@@ -132,13 +139,13 @@ def _fenced(broker: BrokerImage, fence: Fence) -> BrokerImage:
     return replace(broker, is_active=is_active, fence_version=fence.version)
 
 
-def _removal(partition: PartitionImage, broker_id: int, *, lossy: bool) -> Event | None:
+def _removal(partition: PartitionImage, broker_id: int, *, lossy: bool) -> Sequence[Event]:
     state = partition.state
     concerned = broker_id in state.isr or broker_id == state.leader
     if concerned or (lossy and broker_id in state.elr):
-        return Removed(broker_id, lossy)
-    return None
+        return (Removed(broker_id, lossy),)
+    return ()
 
 
-def _elect_vacant(_: PartitionKey, partition: PartitionImage) -> Event | None:
-    return Elected() if partition.state.leader == NO_LEADER else None
+def _elect_vacant(_: PartitionKey, partition: PartitionImage) -> Sequence[Event]:
+    return (Elected(),) if partition.state.leader == NO_LEADER else ()

@@ -5,8 +5,10 @@ race reads what the other wrote and decides anew.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from penstock.cluster import znodes
 from penstock.cluster.fenced_writes import FencedWrites
@@ -25,14 +27,15 @@ from penstock.cluster.transition import RECOVERING, Event, Facts, transition
 from penstock.errors import RequestTimedOut
 from penstock.meta.store import BadVersion, MultiFailed, Op, Set
 
-STATES_PER_MULTI = 500
+STATES_PER_MULTI = 1000
 LOST_RACES_MAX = 10
 
 _NO_BROKERS: Mapping[int, BrokerImage] = {}
 
 _log = logging.getLogger("penstock.cluster.controller")
 
-EventFor = Callable[[PartitionKey, PartitionImage], Event | None]  # None: leave it as it is.
+# What happens to a partition, one after the other in one write; nothing: leave it as it is.
+EventsFor = Callable[[PartitionKey, PartitionImage], Sequence[Event]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,26 +46,39 @@ class Along:
     brokers: Mapping[int, BrokerImage]
 
 
+class Decision(NamedTuple):
+    """A state as it will be, with the version its node will have, and as it is written."""
+
+    state: PartitionState
+    data: bytes
+
+
 class PartitionChanges:
     def __init__(self, writes: FencedWrites, ledger: Ledger) -> None:
         self._writes = writes
         self._ledger = ledger
 
-    async def apply(
-        self, event_for: EventFor, active: frozenset[int], *, along: Along | None = None
+    def concerned(self, events_for: EventsFor) -> list[PartitionKey]:
+        """The partitions to which anything happens."""
+        partitions = self._ledger.image.all_partitions()
+        return [key for key, partition in partitions if events_for(key, partition)]
+
+    async def apply(self, events_for: EventsFor, active: frozenset[int]) -> None:
+        """Decide for every partition in the cluster, and write what changes."""
+        await self.apply_to(self.concerned(events_for), events_for, active)
+
+    async def apply_to(
+        self,
+        keys: Sequence[PartitionKey],
+        events_for: EventsFor,
+        active: frozenset[int],
+        *,
+        along: Along | None = None,
     ) -> None:
-        """Decide for every partition and write what changes; `along` is in the first multi."""
-        keys = [
-            key
-            for key, partition in self._ledger.image.all_partitions()
-            if _decided(key, partition, event_for, active) is not partition.state
-        ]
-        for batch in in_batches(keys, STATES_PER_MULTI):
-            await self._apply_batch(batch, event_for, active, along)
+        """Decide for these partitions and write what changes; `along` is in the first multi."""
+        for batch in in_batches(keys, STATES_PER_MULTI) if keys or not along else ((),):
+            await self._apply_batch(batch, events_for, active, along)
             along = None
-        if along is not None:
-            await self._writes.commit(along.ops)
-            self._ledger.publish(ImageDelta(brokers=along.brokers))
 
     async def refresh(self, keys: Sequence[PartitionKey]) -> None:
         """Read these states again and publish what somebody else has changed."""
@@ -74,17 +90,19 @@ class PartitionChanges:
     async def _apply_batch(
         self,
         keys: Sequence[PartitionKey],
-        event_for: EventFor,
+        events_for: EventsFor,
         active: frozenset[int],
         along: Along | None,
     ) -> None:
         first_ops = along.ops if along else ()
         for _ in range(LOST_RACES_MAX):
-            changed = self._changed(keys, event_for, active)
+            decisions = self._decide(keys, events_for, active)
             ops = [
-                Set(znodes.state_path(*key), znodes.encode_state(state), state.partition_epoch)
-                for key, state in changed.items()
+                Set(znodes.state_path(*key), decision.data, decision.state.partition_epoch - 1)
+                for key, decision in decisions.items()
             ]
+            if not ops and not first_ops:
+                return
             try:
                 await self._writes.commit([*first_ops, *ops])
             except MultiFailed as failure:
@@ -92,27 +110,30 @@ class PartitionChanges:
                     raise
                 await self.refresh(keys)
                 continue
+            changed = {key: decision.state for key, decision in decisions.items()}
             _report_uncertain(changed)
-            self._publish(
-                {k: s._replace(partition_epoch=s.partition_epoch + 1) for k, s in changed.items()},
-                along.brokers if along else {},
-            )
+            self._publish(changed, along.brokers if along else {})
             return
         raise RequestTimedOut(f"lost {LOST_RACES_MAX} races for the state of {keys[0]} and others")
 
-    def _changed(
-        self, keys: Sequence[PartitionKey], event_for: EventFor, active: frozenset[int]
-    ) -> dict[PartitionKey, PartitionState]:
+    def _decide(
+        self, keys: Sequence[PartitionKey], events_for: EventsFor, active: frozenset[int]
+    ) -> dict[PartitionKey, Decision]:
         image = self._ledger.image
-        changed: dict[PartitionKey, PartitionState] = {}
+        # Most partitions are in the same state as many others: decide once for all of them.
+        known: dict[object, Decision | None] = {}
+        decisions: dict[PartitionKey, Decision] = {}
         for key in keys:
             partition = image.partition(*key)
             if partition is None:
                 continue
-            after = _decided(key, partition, event_for, active)
-            if after is not partition.state:
-                changed[key] = after._replace(controller_epoch=image.controller_epoch)
-        return changed
+            events = events_for(key, partition)
+            case = (partition.state, partition.replicas, events)
+            if case not in known:
+                known[case] = _decision(partition, events, active, image.controller_epoch)
+            if decision := known[case]:
+                decisions[key] = decision
+        return decisions
 
     def _publish(
         self,
@@ -128,23 +149,36 @@ class PartitionChanges:
         self._ledger.publish(ImageDelta(partitions=partitions, brokers=brokers))
 
 
-def _decided(
-    key: PartitionKey, partition: PartitionImage, event_for: EventFor, active: frozenset[int]
-) -> PartitionState:
-    event = event_for(key, partition)
-    if event is None:
-        return partition.state
+def _decision(
+    partition: PartitionImage, events: Sequence[Event], active: frozenset[int], epoch: int
+) -> Decision | None:
+    state = partition.state
     facts = Facts(replicas=partition.replicas, active=active)
-    return transition(partition.state, event, facts)
+    for event in events:
+        state = transition(state, event, facts)
+    if state == partition.state:
+        return None
+    written = state._replace(
+        # One write is one step of the leader epoch, whatever went into it.
+        leader_epoch=min(state.leader_epoch, partition.state.leader_epoch + 1),
+        controller_epoch=epoch,
+        partition_epoch=state.partition_epoch + 1,
+    )
+    return Decision(written, znodes.encode_state(written))
 
 
 def _report_uncertain(changed: Mapping[PartitionKey, PartitionState]) -> None:
-    for (topic, number), state in changed.items():
-        if state.leader_recovery_state == RECOVERING and state.leader != NO_LEADER:
-            _log.warning(
-                "Partition %s-%d is led by broker %d, which may have lost records in a power cut "
-                "or with its disk; nobody else has more",
-                topic,
-                number,
-                state.leader,
-            )
+    """An election that may have cost records is never silent."""
+    uncertain = Counter(
+        (topic, state.leader)
+        for (topic, _), state in changed.items()
+        if state.leader_recovery_state == RECOVERING and state.leader != NO_LEADER
+    )
+    for (topic, leader), count in uncertain.items():
+        _log.warning(
+            "%d partition(s) of topic %s are led by broker %d, which may have lost records in a "
+            "power cut or with its disk; nobody else is known to have more",
+            count,
+            topic,
+            leader,
+        )

@@ -92,8 +92,11 @@ class NodeUnreadable(ConfigError):
         )
 
 
+_json_text = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def _encode(value: Mapping[str, object]) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()
+    return _json_text(value).encode()
 
 
 def _decode(path: str, data: bytes) -> Any:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from penstock.meta.sqlite_tree import Event, SqliteTree
+from penstock.meta.sqlite_tree import Changed, SqliteTree
 from penstock.meta.store import (
     Change,
     Delete,
@@ -24,6 +24,7 @@ from penstock.meta.store import (
     WatchEvent,
     WatchKind,
     check_path,
+    parent_and_name,
 )
 
 T = TypeVar("T")
@@ -41,11 +42,20 @@ class _Watches:
         self._waiting.setdefault((path, kind), []).append(watcher)
         watcher.add_done_callback(lambda done: self._forget(path, kind, done))
 
-    def fire(self, events: Sequence[Event]) -> None:
-        for kind, told in events:
-            for watcher in self._waiting.pop((told.path, kind), ()):
-                if not watcher.done():
-                    watcher.set_result(told)
+    def fire(self, changed: Sequence[Changed]) -> None:
+        for path, change in changed if self._waiting else ():
+            self._tell(path, WatchKind.DATA, change)
+            if change is Change.WRITTEN:
+                continue
+            if change is Change.DELETED:
+                self._tell(path, WatchKind.CHILDREN, change)
+            parent, _ = parent_and_name(path)
+            self._tell(parent or "/", WatchKind.CHILDREN, Change.CHILDREN)
+
+    def _tell(self, path: str, kind: WatchKind, change: Change) -> None:
+        for watcher in self._waiting.pop((path, kind), ()):
+            if not watcher.done():
+                watcher.set_result(WatchEvent(path, change))
 
     def _forget(self, path: str, kind: WatchKind, watcher: asyncio.Future[WatchEvent]) -> None:
         waiting = self._waiting.get((path, kind))
@@ -167,8 +177,8 @@ class SqliteStore:
             raise SessionLost(f"session {self._session_id} with {self._file.path} is over")
 
     def _write(self, ops: Sequence[Op]) -> list[Result]:
-        results, events = self._file.tree.multi(ops, self._session_id)
-        self._tell(events)
+        results, changed = self._file.tree.multi(ops, self._session_id)
+        self._tell(changed)
         return results
 
     def _place(self, path: str, kind: WatchKind, watcher: asyncio.Future[WatchEvent]) -> None:
@@ -182,9 +192,9 @@ class SqliteStore:
         if is_last:
             self._file.tree.close()
 
-    def _tell(self, events: Sequence[Event]) -> None:
-        if events:
-            self._loop.call_soon_threadsafe(self._file.watches.fire, events)
+    def _tell(self, changed: Sequence[Changed]) -> None:
+        if changed:
+            self._loop.call_soon_threadsafe(self._file.watches.fire, changed)
 
     def _lose(self) -> None:
         self._state = SessionState.LOST

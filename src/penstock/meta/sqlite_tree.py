@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from penstock.errors import ConfigError
 from penstock.meta.store import (
@@ -34,8 +33,6 @@ from penstock.meta.store import (
     Set,
     Stat,
     StoreUnavailable,
-    WatchEvent,
-    WatchKind,
     parent_and_name,
 )
 
@@ -71,7 +68,11 @@ _INSERT = (
     "INSERT INTO nodes (parent, name, data, version, czxid, mzxid, owner)"
     " VALUES (?, ?, ?, 0, ?, ?, ?)"
 )
-_WRITE = "UPDATE nodes SET data = ?, version = ?, mzxid = ? WHERE parent = ? AND name = ?"
+_WRITE = (
+    "UPDATE nodes SET data = ?1, version = version + 1, mzxid = ?2"
+    " WHERE parent = ?3 AND name = ?4 AND ?5 IN (version, -1)"
+    " RETURNING version, czxid, mzxid, owner"
+)
 _DELETE = "DELETE FROM nodes WHERE parent = ? AND name = ?"
 _COUNT = "UPDATE counter SET zxid = zxid + 1 RETURNING zxid"
 _NEXT_SEQUENCE = (
@@ -87,11 +88,7 @@ class StoreDamaged(ConfigError, MetaError):
     """The file's content cannot be used; the message says which file and what to do."""
 
 
-class Event(NamedTuple):
-    """Which watches a change fires, and what they are told."""
-
-    kind: WatchKind
-    told: WatchEvent
+Changed = tuple[str, Change]  # A path, and what happened to the node there.
 
 
 class SqliteTree:
@@ -159,8 +156,8 @@ class SqliteTree:
         with self._errors_as_ours(), self._transaction():
             return self._next_zxid()
 
-    def end_session(self, session_id: int) -> list[Event]:
-        """Delete the session's nodes; returns what watchers should hear."""
+    def end_session(self, session_id: int) -> list[Changed]:
+        """Delete the session's nodes; returns what happened, for watchers."""
         with self._errors_as_ours(), self._transaction():
             rows = self._db.execute(
                 "DELETE FROM nodes WHERE owner = ? AND owner <> 0 RETURNING parent, name",
@@ -168,7 +165,7 @@ class SqliteTree:
             ).fetchall()
             if rows:
                 self._next_zxid()
-        return [event for parent, name in rows for event in _deleted(f"{parent}/{name}")]
+        return [(f"{parent}/{name}", Change.DELETED) for parent, name in rows]
 
     def get(self, path: str) -> Node:
         node = self.multi_get((path,))[0]
@@ -190,18 +187,18 @@ class SqliteTree:
         with self._errors_as_ours():
             return self._db.execute(_STAT, parent_and_name(path)).fetchone() is not None
 
-    def multi(self, ops: Sequence[Op], session_id: int) -> tuple[list[Result], list[Event]]:
-        """Apply all or nothing; returns each result and what watchers should hear."""
+    def multi(self, ops: Sequence[Op], session_id: int) -> tuple[list[Result], list[Changed]]:
+        """Apply all or nothing; returns each result, and what happened, for watchers."""
         results: list[Result] = []
-        events: list[Event] = []
+        changed: list[Changed] = []
         with self._errors_as_ours(), self._transaction():
             zxid = self._next_zxid()
             for index, op in enumerate(ops):
                 try:
-                    results.append(self._apply(op, zxid, session_id, events))
+                    results.append(self._apply(op, zxid, session_id, changed))
                 except OpFailed as reason:
                     raise MultiFailed(index, op, reason) from reason
-        return results, events
+        return results, changed
 
     def _find(self, path: str) -> Node | None:
         row = self._db.execute(_GET, parent_and_name(path)).fetchone()
@@ -213,19 +210,18 @@ class SqliteTree:
             raise NoNode(path)
         return Stat(*row)
 
-    def _apply(self, op: Op, zxid: int, session_id: int, events: list[Event]) -> Result:
+    def _apply(self, op: Op, zxid: int, session_id: int, changed: list[Changed]) -> Result:
         match op:
+            case Set():
+                changed.append((op.path, Change.WRITTEN))
+                return self._write(op, zxid)
             case Create():
                 path = self._create(op, zxid, session_id)
-                events += _created(path)
+                changed.append((path, Change.CREATED))
                 return path
-            case Set():
-                stat = self._write(op, zxid)
-                events.append(Event(WatchKind.DATA, WatchEvent(op.path, Change.WRITTEN)))
-                return stat
             case Delete():
+                changed.append((op.path, Change.DELETED))
                 self._delete(op)
-                events += _deleted(op.path)
                 return None
             case Check():
                 self._stat_at(op.path, op.version)
@@ -246,10 +242,12 @@ class SqliteTree:
         return f"{parent}/{name}"
 
     def _write(self, op: Set, zxid: int) -> Stat:
-        stat = self._stat_at(op.path, op.version)
-        version = stat.version + 1
-        self._db.execute(_WRITE, (op.data, version, zxid, *parent_and_name(op.path)))
-        return Stat(version, stat.czxid, zxid, stat.owner)
+        parent, name = parent_and_name(op.path)
+        rows = self._db.execute(_WRITE, (op.data, zxid, parent, name, op.version)).fetchall()
+        if not rows:
+            self._stat(op.path)  # Raises NoNode; otherwise it was the version.
+            raise BadVersion(op.path)
+        return Stat(*rows[0])
 
     def _delete(self, op: Delete) -> None:
         self._stat_at(op.path, op.version)
@@ -316,22 +314,3 @@ class SqliteTree:
 
 def _primary_code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-def _created(path: str) -> tuple[Event, Event]:
-    return (
-        Event(WatchKind.DATA, WatchEvent(path, Change.CREATED)),
-        Event(WatchKind.CHILDREN, WatchEvent(_parent(path), Change.CHILDREN)),
-    )
-
-
-def _deleted(path: str) -> tuple[Event, Event, Event]:
-    return (
-        Event(WatchKind.DATA, WatchEvent(path, Change.DELETED)),
-        Event(WatchKind.CHILDREN, WatchEvent(path, Change.DELETED)),
-        Event(WatchKind.CHILDREN, WatchEvent(_parent(path), Change.CHILDREN)),
-    )
-
-
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0] or "/"
