@@ -8,7 +8,7 @@ unless its field is declared ignorable, so nothing is lost silently.
 from collections.abc import Callable, Sequence
 from struct import Struct as Layout
 from struct import pack
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, cast
 
 from penstock.errors import UnsupportedVersion
 from penstock.protocol.primitives import SHORT_UVARINTS, encode_uvarint
@@ -21,8 +21,6 @@ from penstock.protocol.source import (
     is_flexible,
     tagged_fields,
 )
-
-Bytes: TypeAlias = bytes | bytearray | memoryview
 
 _READY_COUNT = 16
 _READY: dict[str, tuple[Callable[..., bytes], ...]] = {}
@@ -54,22 +52,12 @@ def _long_array(prefix: str, code: str, flexible: bool, values: Sequence[float])
     return pack(f">{prefix}{len(values)}{code}", len(values), *values)
 
 
-def _hand_over(pieces: list[Bytes], parts: list[object], records: object) -> None:
-    """Bytes stay with their neighbours; anything else becomes a part of its own."""
-    if isinstance(records, bytes | bytearray | memoryview):
-        pieces.append(records)
-    elif len(records):  # type: ignore[arg-type]
-        parts.append(b"".join(pieces))
-        pieces.clear()
-        parts.append(records)
-
-
 _NAMES: dict[str, object] = {
     "join": b"".join,
     "short": SHORT_UVARINTS,
     "uvarint": encode_uvarint,
     "refuse": _refuse,
-    "hand_over": _hand_over,
+    "bytes_like": (bytes, bytearray, memoryview),
     "long_array": _long_array,
 }
 
@@ -153,14 +141,21 @@ class _Encoder:
     def bytes(self, value: str, kind: str, nullable: bool) -> None:
         held = self.source.fresh("b")
         self.source.line(f"{held} = {value}")
-        self.prefix(held, "i", nullable)
-        unless_null = f"if {held} is not None: " if nullable else ""
+        length = self.prefix(held, "i", nullable)
         if kind == "record_set" and self.parts:
-            self.source.line(f"{unless_null}hand_over(pieces, parts, {held})")
+            self.hand_over(held, length)
         else:
+            unless_null = f"if {held} is not None: " if nullable else ""
             self.source.line(f"{unless_null}{self.append}({held})")
 
-    def prefix(self, held: str, code: str, nullable: bool) -> None:
+    def hand_over(self, held: str, length: str) -> None:
+        """Bytes stay with their neighbours; anything else becomes a part of its own."""
+        self.source.line(f"if isinstance({held}, bytes_like): w({held})")
+        with self.source.block(f"elif {length} > {int(self.flexible)}:"):
+            self.source.line("parts.append(join(pieces)); pieces.clear()")
+            self.source.line(f"parts.append({held})")
+
+    def prefix(self, held: str, code: str, nullable: bool) -> str:
         """Writes the length or count of what a variable holds, after the fixed fields before it."""
         length = self.source.fresh("n")
         null, measured = ("0", f"len({held}) + 1") if self.flexible else ("-1", f"len({held})")
@@ -170,7 +165,7 @@ class _Encoder:
         if not self.flexible:
             self.run.append((code, length))
             self.flush()
-            return
+            return length
         fixed, self.run = self.run, []
         if not fixed:
             short = f"short[{length}]"
@@ -179,6 +174,7 @@ class _Encoder:
             short = self.packed([*fixed, ("B", length)])
             long = f"{self.packed(fixed)} + uvarint({length})"
         self.source.line(f"{self.append}({short} if {length} < 128 else {long})")
+        return length
 
     def packed(self, run: list[tuple[str, str]]) -> str:
         name, _ = self.source.layout("pack", "".join(code for code, _ in run))

@@ -34,12 +34,12 @@ def encode_uvarint(value: int) -> bytes:
     """Seven bits per byte, lowest first; the high bit says that more follow."""
     if value < 128:
         return SHORT_UVARINTS[value]
-    out = bytearray()
-    while value > 127:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    # Two and three bytes hold the size of every usual batch, so they are spelled out.
+    if value < 1 << 14:
+        return bytes((value & 0x7F | 0x80, value >> 7))
+    if value < 1 << 21:
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
+    return bytes((value & 0x7F | 0x80,)) + encode_uvarint(value >> 7)
 
 
 def decode_uvarint(data: memoryview, at: int) -> tuple[int, int]:
@@ -55,15 +55,16 @@ def decode_uvarint(data: memoryview, at: int) -> tuple[int, int]:
 
 def decode_long_uvarint(data: memoryview, at: int, first: int) -> tuple[int, int]:
     """The rest of a varint whose first byte, already read, had its high bit set."""
-    value = first & 0x7F
-    for shift in (7, 14, 21, 28):
-        byte = data[at]
+    byte = data[at]
+    if byte < 128:
+        return first & 0x7F | byte << 7, at + 1
+    value = first & 0x7F | (byte & 0x7F) << 7
+    for shift in (14, 21, 28):
         at += 1
+        byte = data[at]
         value |= (byte & 0x7F) << shift
-        if byte < 128:
-            if value > UVARINT_MAX:
-                break
-            return value, at
+        if byte < 128 and value <= UVARINT_MAX:
+            return value, at + 1
     raise MalformedMessage("a varint is longer than 32 bits")
 
 
