@@ -90,13 +90,13 @@ def convert_down(
     batches: Bytes,
     magic: int,
     *,
-    first_offset: int = 0,
+    start_offset: int = 0,
     bytes_max: int = DECOMPRESSED_BYTES_MAX,
 ) -> bytes:
     """The batches as a message set of format 0 or 1, at the same offsets.
 
     Compressed batches become one wrapper each. Control batches and record headers have no place in
-    these formats and are left out, as are plain records before `first_offset`, because readers of
+    these formats and are left out, as are plain records before `start_offset`, because readers of
     that time take what they get. A batch cut off at the end is left out too. Raises
     UnsupportedCompressionType for zstd.
     """
@@ -108,7 +108,7 @@ def convert_down(
         elif entry[MAGIC_AT] < MAGIC:
             message_set += _message_down(entry, magic, bytes_max=bytes_max)
         else:
-            message_set += _batch_down(entry, magic, first_offset, bytes_max=bytes_max)
+            message_set += _batch_down(entry, magic, start_offset, bytes_max=bytes_max)
     return bytes(message_set)
 
 
@@ -125,14 +125,14 @@ def _whole_entries(view: memoryview) -> Iterator[memoryview]:
         at = end
 
 
-def _batch_down(batch: memoryview, magic: int, first_offset: int, *, bytes_max: int) -> bytearray:
+def _batch_down(batch: memoryview, magic: int, start_offset: int, *, bytes_max: int) -> bytearray:
     header = check_batch(batch)
     if header.is_control:
         return bytearray()
     codec = header.codec
     records = read_records(batch, bytes_max=bytes_max)
     if codec is Codec.NONE:
-        records = (record for record in records if record.offset >= first_offset)
+        records = (record for record in records if record.offset >= start_offset)
     return write_message_set(
         records,
         magic=magic,

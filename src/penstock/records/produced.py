@@ -5,48 +5,14 @@ number follows the last one is known to the log.
 """
 
 from penstock.errors import InvalidRecord, InvalidTimestamp, UnsupportedCompressionType
-from penstock.records import Bytes
 from penstock.records.batch import (
     CODEC_BITS,
     CONTROL,
     LOG_APPEND_TIME,
     TRANSACTIONAL,
     BatchHeader,
-    split_batches,
 )
-from penstock.records.compression import DECOMPRESSED_BYTES_MAX, Codec
-from penstock.records.legacy import convert_up, is_legacy
-
-_V2_SINCE = 3  # Produce requests from here on carry exactly one batch of format 2.
-_ZSTD_SINCE = 7
-
-
-def read_produced(
-    data: memoryview, *, version: int, bytes_max: int = DECOMPRESSED_BYTES_MAX
-) -> list[tuple[BatchHeader, memoryview]]:
-    """The batches of one partition in a produce request, checked and in format 2.
-
-    Up to version 2 the request may hold an old message set, which is converted, or nothing.
-    """
-    if version < _V2_SINCE:
-        batches = split_batches(_converted(data, bytes_max=bytes_max))
-    elif is_legacy(data):
-        raise InvalidRecord(f"produce version {version} carries record batches of magic 2 only")
-    else:
-        batches = split_batches(data)
-        if len(batches) != 1:
-            raise InvalidRecord(f"produce version {version} carries one batch for a partition")
-    for header, _ in batches:
-        check_produced(header)
-        if header.attributes & CODEC_BITS == Codec.ZSTD and version < _ZSTD_SINCE:
-            raise UnsupportedCompressionType(f"produce version {version} does not know zstd")
-    return batches
-
-
-def _converted(data: Bytes, *, bytes_max: int) -> memoryview:
-    if is_legacy(data):
-        return memoryview(convert_up(data, bytes_max=bytes_max))
-    return memoryview(data)
+from penstock.records.compression import Codec
 
 
 def check_produced(header: BatchHeader) -> None:

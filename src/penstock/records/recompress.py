@@ -5,7 +5,7 @@ but the codec, the length and the CRC.
 """
 
 from penstock.records import Bytes
-from penstock.records.batch import CODEC_BITS, BatchHeader, read_payload, seal
+from penstock.records.batch import CODEC_BITS, read_header, read_payload, seal
 from penstock.records.compression import DECOMPRESSED_BYTES_MAX, Codec, compress
 
 # None: the batch stays as the producer compressed it.
@@ -26,7 +26,6 @@ def codec_for_setting(compression_type: str) -> Codec | None:
 
 
 def recompress(
-    header: BatchHeader,
     batch: Bytes,
     *,
     codec: Codec,
@@ -34,6 +33,7 @@ def recompress(
     bytes_max: int = DECOMPRESSED_BYTES_MAX,
 ) -> bytearray:
     """The same batch in another codec; CorruptRecord if it does not unpack within `bytes_max`."""
+    header = read_header(batch)
     payload = read_payload(header, batch, bytes_max=bytes_max)
     attributes = header.attributes & ~CODEC_BITS | codec
     return seal(header._replace(attributes=attributes), compress(codec, payload, level=level))

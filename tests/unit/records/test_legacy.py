@@ -166,13 +166,13 @@ def test_zstd_is_refused_because_readers_of_that_time_do_not_know_it(magic: int)
 @pytest.mark.parametrize("codec", LEGACY_CODECS)
 def test_plain_records_before_the_wanted_offset_are_left_out(codec: Codec) -> None:
     batch = bytes(build_batch(some_records(5), codec=codec))
-    offsets = [record.offset for record in messages_of(convert_down(batch, 1, first_offset=3))]
+    offsets = [record.offset for record in messages_of(convert_down(batch, 1, start_offset=3))]
     # A wrapper cannot be cut, and its readers skip on their own.
     assert offsets == ([3, 4] if codec is Codec.NONE else [0, 1, 2, 3, 4])
 
 
 def test_nothing_is_left_when_all_records_lie_before_the_wanted_offset() -> None:
-    assert convert_down(bytes(build_batch(some_records(2))), 1, first_offset=9) == b""
+    assert convert_down(bytes(build_batch(some_records(2))), 1, start_offset=9) == b""
 
 
 def test_a_batch_cut_off_at_the_end_is_left_out() -> None:

@@ -23,7 +23,7 @@ def test_a_batch_changes_nothing_but_its_codec(
         leader_epoch=3,
         is_transactional=True,
     )
-    changed = recompress(read_header(batch), batch, codec=after)
+    changed = recompress(batch, codec=after)
     header = check_batch(memoryview(changed))
     assert header.codec is after
     assert list(read_records(changed)) == records
@@ -31,15 +31,13 @@ def test_a_batch_changes_nothing_but_its_codec(
     expected = read_header(batch)._replace(**{name: getattr(header, name) for name in same})
     assert header == expected
     assert header.is_transactional
-    assert recompress(header, changed, codec=Codec.NONE) == recompress(
-        read_header(batch), batch, codec=Codec.NONE
-    )
+    assert recompress(changed, codec=Codec.NONE) == recompress(batch, codec=Codec.NONE)
 
 
 def test_a_payload_beyond_the_bound_is_refused() -> None:
     batch = build_batch(some_records(1, value=bytes(MIB)), codec=Codec.ZSTD)
     with pytest.raises(CorruptRecord):
-        recompress(read_header(batch), batch, codec=Codec.NONE, bytes_max=MIB)
+        recompress(batch, codec=Codec.NONE, bytes_max=MIB)
 
 
 @pytest.mark.parametrize(
