@@ -1,0 +1,124 @@
+"""Things that have settings: topics, brokers, loggers, groups. Which is meant, and may it change.
+
+Shared by DescribeConfigs, AlterConfigs and IncrementalAlterConfigs. What a change makes of the
+settings is decided in config/altered.py, and the controller stores it; brokers act on it when
+they see it in the image.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Protocol, TypeAlias, TypeVar
+
+from penstock.broker.context import Broker
+from penstock.cluster.controller import ConfigChange
+from penstock.cluster.image import CLUSTER_WIDE, ConfigKey
+from penstock.cluster.topic_names import check_topic_name
+from penstock.errors import (
+    InvalidRequest,
+    InvalidUpdateVersion,
+    ProtocolError,
+    UnknownTopicOrPartition,
+)
+
+
+class ResourceType(IntEnum):
+    """As numbered on the wire."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class Resource(Protocol):
+    """What the requests of all three APIs say of a resource."""
+
+    resource_type: int
+    resource_name: str
+
+
+R = TypeVar("R", bound=Resource)
+
+# From the settings a resource has to those it shall have.
+Alteration: TypeAlias = Callable[[Mapping[str, str]], dict[str, str]]
+
+
+def resource_type_of(resource: Resource) -> ResourceType:
+    try:
+        return ResourceType(resource.resource_type)
+    except ValueError:
+        raise InvalidRequest(f"Unknown resource type {resource.resource_type}") from None
+
+
+def check_is_this_broker(name: str, broker_id: int) -> None:
+    """Settings of one broker are asked of that broker."""
+    try:
+        wanted = int(name)
+    except ValueError:
+        raise InvalidRequest(f"Node id must be an integer, but it is: {name}") from None
+    if wanted != broker_id:
+        raise InvalidRequest(f"Unexpected broker id, expected {broker_id}, but received {name}")
+
+
+def check_topic_exists(name: str, broker: Broker) -> None:
+    if not name:
+        raise InvalidRequest("Default topic resources are not allowed.")
+    check_topic_name(name)
+    if name not in broker.image.topics:
+        raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.")
+
+
+def alterable_key(resource: Resource, broker: Broker) -> ConfigKey:
+    """Where the settings of a resource are stored; raises for one that cannot be changed."""
+    kind, name = resource_type_of(resource), resource.resource_name
+    if kind is ResourceType.TOPIC:
+        check_topic_exists(name, broker)
+        return ("topics", name)
+    if kind is ResourceType.BROKER:
+        if not name:
+            return ("brokers", CLUSTER_WIDE)
+        check_is_this_broker(name, broker.broker_id)
+        return ("brokers", str(broker.broker_id))
+    raise InvalidRequest(f"settings of a {kind.name} cannot be changed on this broker")
+
+
+def named_twice(resources: Iterable[Resource]) -> set[tuple[int, str]]:
+    """A change of one resource must be in one place, or its parts could contradict each other."""
+    counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    return {key for key, count in counts.items() if count > 1}
+
+
+async def alter_each(
+    resources: Sequence[R], alter: Callable[[R], Awaitable[None]]
+) -> list[ProtocolError | None]:
+    """Alter one resource after the other; what is wrong with one does not stop the others."""
+    twice = named_twice(resources)
+    outcomes: list[ProtocolError | None] = []
+    for resource in resources:
+        try:
+            if (resource.resource_type, resource.resource_name) in twice:
+                raise InvalidRequest("Each resource must appear at most once.")
+            await alter(resource)
+            outcomes.append(None)
+        except ProtocolError as error:
+            outcomes.append(error)
+    return outcomes
+
+
+async def store_alteration(
+    broker: Broker, key: ConfigKey, altered: Alteration, *, validate_only: bool
+) -> None:
+    """Replace the settings; begins again if another client was faster, so that none is lost."""
+    while True:
+        version = broker.controller.config_version(*key)
+        config = altered(broker.controller.image.config(*key))
+        if validate_only:
+            return
+        change = ConfigChange(kind=key[0], name=key[1], config=config, expected_version=version)
+        try:
+            await broker.controller.set_configs([change])
+        except InvalidUpdateVersion:
+            continue
+        return

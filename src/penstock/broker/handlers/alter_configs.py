@@ -1,0 +1,64 @@
+"""AlterConfigs: all overrides of a resource at once; what is not stated is at its default again."""
+
+from functools import partial
+
+from penstock.broker.config_resources import (
+    Alteration,
+    alter_each,
+    alterable_key,
+    store_alteration,
+)
+from penstock.broker.context import Broker, RequestContext
+from penstock.cluster.image import CLUSTER_WIDE, ConfigKey
+from penstock.config.altered import replace_broker, replace_topic
+from penstock.errors import ErrorCode, ProtocolError
+from penstock.protocol.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+
+async def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
+    alter = partial(_alter, broker=context.broker, validate_only=request.validate_only)
+    outcomes = await alter_each(request.resources, alter)
+    return AlterConfigsResponse(
+        responses=[
+            _response(resource, error)
+            for resource, error in zip(request.resources, outcomes, strict=True)
+        ]
+    )
+
+
+def error_response(request: AlterConfigsRequest, error: ProtocolError) -> AlterConfigsResponse:
+    """The same error for every resource."""
+    return AlterConfigsResponse(
+        responses=[_response(resource, error) for resource in request.resources]
+    )
+
+
+async def _alter(resource: AlterConfigsResource, broker: Broker, *, validate_only: bool) -> None:
+    key = alterable_key(resource, broker)
+    altered = _replacement(resource, key, broker)
+    await store_alteration(broker, key, altered, validate_only=validate_only)
+
+
+def _replacement(resource: AlterConfigsResource, key: ConfigKey, broker: Broker) -> Alteration:
+    entries = [(config.name, config.value) for config in resource.configs]
+    if key[0] == "topics":
+        return lambda _current: replace_topic(entries, broker.config)
+    return lambda _current: replace_broker(
+        entries, broker.config, cluster_wide=key[1] == CLUSTER_WIDE
+    )
+
+
+def _response(
+    resource: AlterConfigsResource, error: ProtocolError | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=int(error.code if error else ErrorCode.NONE),
+        error_message=str(error) if error else None,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

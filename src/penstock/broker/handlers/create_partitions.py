@@ -1,0 +1,57 @@
+"""CreatePartitions: let topics grow. A topic never shrinks."""
+
+from collections import Counter
+
+from penstock.broker.context import RequestContext
+from penstock.cluster.controller import NewPartitions
+from penstock.errors import InvalidRequest, ProtocolError
+from penstock.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+
+async def handle(
+    request: CreatePartitionsRequest, context: RequestContext
+) -> CreatePartitionsResponse:
+    counts = Counter(topic.name for topic in request.topics)
+    wanted = [_growth(topic) for topic in request.topics if counts[topic.name] == 1]
+    made = await context.broker.controller.create_partitions(
+        wanted, validate_only=request.validate_only
+    )
+    outcomes: dict[str, ProtocolError | None] = {
+        growth.name: outcome for growth, outcome in zip(wanted, made, strict=True)
+    }
+    twice = InvalidRequest("Duplicate topic name.")
+    return CreatePartitionsResponse(
+        results=[_result(name, outcomes.get(name, twice)) for name in counts]
+    )
+
+
+def error_response(
+    request: CreatePartitionsRequest, error: ProtocolError
+) -> CreatePartitionsResponse:
+    """The same error for every topic."""
+    names = dict.fromkeys(topic.name for topic in request.topics)
+    return CreatePartitionsResponse(results=[_result(name, error) for name in names])
+
+
+def _growth(topic: CreatePartitionsTopic) -> NewPartitions:
+    assignments = topic.assignments
+    return NewPartitions(
+        name=topic.name,
+        total_count=topic.count,
+        assignments=None
+        if assignments is None
+        else [tuple(assignment.broker_ids) for assignment in assignments],
+    )
+
+
+def _result(name: str, error: ProtocolError | None) -> CreatePartitionsTopicResult:
+    if error is None:
+        return CreatePartitionsTopicResult(name=name)
+    return CreatePartitionsTopicResult(
+        name=name, error_code=int(error.code), error_message=str(error)
+    )

@@ -1,0 +1,171 @@
+"""CreateTopics: check what is asked, let the controller make it, tell what came of it.
+
+Names, settings and what contradicts itself are checked here. Where the replicas go, and whether
+there are brokers enough, is the controller's to decide.
+"""
+
+from collections import Counter
+
+from penstock.broker.context import Broker, RequestContext
+from penstock.cluster.controller import NewTopic
+from penstock.cluster.image import TopicImage
+from penstock.cluster.topic_names import check_topic_name
+from penstock.config.broker import BrokerConfig
+from penstock.config.described import describe_topic
+from penstock.config.topic import canonical_overrides, parse_topic_config
+from penstock.errors import (
+    ConfigError,
+    InvalidConfiguration,
+    InvalidReplicaAssignment,
+    InvalidRequest,
+    ProtocolError,
+    TopicExists,
+)
+from penstock.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from penstock.protocol.primitives import ZERO_UUID
+
+_DEFAULT = -1
+_FIRST_VERSION_WITH_CONFIGS = 5
+
+
+async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
+    broker = context.broker
+    plans = {name: _plan_or_error(topic, broker) for name, topic in _by_name(request).items()}
+    plans.update((name, InvalidRequest("Duplicate topic name.")) for name in _twice(request))
+    wanted = [plan for plan in plans.values() if isinstance(plan, NewTopic)]
+    made = await broker.controller.create_topics(wanted, validate_only=request.validate_only)
+    outcomes: dict[str, TopicImage | ProtocolError] = {
+        plan.name: outcome for plan, outcome in zip(wanted, made, strict=True)
+    }
+    response = CreateTopicsResponse(
+        topics=[_result(name, plan, outcomes, context) for name, plan in plans.items()]
+    )
+    if request.validate_only:
+        for result in response.topics:
+            result.topic_id = ZERO_UUID  # Nothing was made that could have one.
+    return response
+
+
+def error_response(request: CreateTopicsRequest, error: ProtocolError) -> CreateTopicsResponse:
+    """The same error for every topic."""
+    return CreateTopicsResponse(topics=[_failed(name, error) for name in _by_name(request)])
+
+
+def _by_name(request: CreateTopicsRequest) -> dict[str, CreatableTopic]:
+    return {topic.name: topic for topic in request.topics}
+
+
+def _twice(request: CreateTopicsRequest) -> list[str]:
+    counts = Counter(topic.name for topic in request.topics)
+    return [name for name, count in counts.items() if count > 1]
+
+
+# What is asked
+
+
+def _plan_or_error(topic: CreatableTopic, broker: Broker) -> NewTopic | ProtocolError:
+    try:
+        return _plan(topic, broker)
+    except ProtocolError as error:
+        return error
+
+
+def _plan(topic: CreatableTopic, broker: Broker) -> NewTopic:
+    check_topic_name(topic.name)
+    if topic.name in broker.image.topics:
+        raise TopicExists(f"Topic '{topic.name}' already exists.")
+    configs = _checked_configs(topic, broker.config)
+    if topic.assignments:
+        return _placed_by_hand(topic, configs)
+    return NewTopic(
+        name=topic.name,
+        partition_count=_or_default(topic.num_partitions, broker.config.num_partitions),
+        replication_factor=_or_default(
+            topic.replication_factor, broker.config.default_replication_factor
+        ),
+        assignments=None,
+        configs=configs,
+    )
+
+
+def _or_default(asked: int, default: int) -> int:
+    return default if asked == _DEFAULT else asked
+
+
+def _checked_configs(topic: CreatableTopic, config: BrokerConfig) -> dict[str, str]:
+    overrides = {entry.name: entry.value for entry in topic.configs}
+    try:
+        parse_topic_config(overrides, config)
+    except ConfigError as error:
+        raise InvalidConfiguration(str(error)) from None
+    given = {name: value for name, value in overrides.items() if value is not None}
+    return canonical_overrides(given)
+
+
+def _placed_by_hand(topic: CreatableTopic, configs: dict[str, str]) -> NewTopic:
+    if topic.num_partitions != _DEFAULT or topic.replication_factor != _DEFAULT:
+        raise InvalidRequest(
+            "brokers are given for each partition, so the counts of partitions and replicas"
+            " must be left at -1"
+        )
+    assignments = _assignments(topic.assignments)
+    return NewTopic(
+        name=topic.name,
+        partition_count=_DEFAULT,
+        replication_factor=_DEFAULT,
+        assignments=assignments,
+        configs=configs,
+    )
+
+
+def _assignments(given: list[CreatableReplicaAssignment]) -> dict[int, tuple[int, ...]]:
+    assignments = {entry.partition_index: tuple(entry.broker_ids) for entry in given}
+    if len(assignments) < len(given):
+        raise InvalidReplicaAssignment("a partition is placed twice")
+    return assignments
+
+
+# What came of it
+
+
+def _result(
+    name: str,
+    plan: NewTopic | ProtocolError,
+    outcomes: dict[str, TopicImage | ProtocolError],
+    context: RequestContext,
+) -> CreatableTopicResult:
+    if isinstance(plan, ProtocolError):
+        return _failed(name, plan)
+    outcome = outcomes[name]
+    if isinstance(outcome, ProtocolError):
+        return _failed(name, outcome)
+    result = CreatableTopicResult(name=name, topic_id=outcome.topic_id, error_message=None)
+    if context.version >= _FIRST_VERSION_WITH_CONFIGS:
+        result.num_partitions = len(outcome.partitions)
+        result.replication_factor = len(outcome.partitions[0].replicas)
+        result.configs = _described(plan, context.broker.config)
+    return result
+
+
+def _failed(name: str, error: ProtocolError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=int(error.code), error_message=str(error))
+
+
+def _described(plan: NewTopic, config: BrokerConfig) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.is_read_only,
+            config_source=int(entry.source),
+            is_sensitive=entry.is_sensitive,
+        )
+        for entry in describe_topic(plan.configs, config)
+    ]

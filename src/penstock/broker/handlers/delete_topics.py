@@ -1,0 +1,123 @@
+"""DeleteTopics: by name, and from version 6 on also by id.
+
+Which topic each entry means, and which entries contradict each other, is decided here; the
+deletion is the controller's, and the files follow when the image says the topic is gone.
+"""
+
+from collections import Counter
+
+from penstock.broker.context import RequestContext
+from penstock.cluster.image import ClusterImage
+from penstock.errors import (
+    InvalidRequest,
+    ProtocolError,
+    TopicDeletionDisabled,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from penstock.protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from penstock.protocol.primitives import ZERO_UUID
+
+_FIRST_VERSION_WITH_DISABLED_ERROR = 3
+_FIRST_VERSION_WITH_IDS = 6
+
+
+async def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
+    _check_enabled(context)
+    image = context.broker.image
+    entries = _entries(request, context.version)
+    results = resolve(entries, image)
+    names = [result.name for result in results if not result.error_code and result.name]
+    outcomes = dict(zip(names, await context.broker.controller.delete_topics(names), strict=True))
+    for result in results:
+        error = outcomes.get(result.name or "")
+        if error is not None and not result.error_code:
+            _fail(result, error)
+    return DeleteTopicsResponse(responses=results)
+
+
+def error_response(request: DeleteTopicsRequest, error: ProtocolError) -> DeleteTopicsResponse:
+    """The same error for every entry."""
+    entries = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+    results = [_unanswered(entry) for entry in entries]
+    for result in results:
+        _fail(result, error)
+    return DeleteTopicsResponse(responses=results)
+
+
+def _check_enabled(context: RequestContext) -> None:
+    if context.broker.config.delete_topic_enable:
+        return
+    if context.version < _FIRST_VERSION_WITH_DISABLED_ERROR:
+        raise InvalidRequest("Topic deletion is disabled.")
+    raise TopicDeletionDisabled("Topic deletion is disabled.")
+
+
+def _entries(request: DeleteTopicsRequest, version: int) -> list[DeleteTopicState]:
+    if version < _FIRST_VERSION_WITH_IDS:
+        return [DeleteTopicState(name=name) for name in request.topic_names]
+    return list(request.topics)
+
+
+def _unanswered(entry: DeleteTopicState) -> DeletableTopicResult:
+    return DeletableTopicResult(name=entry.name, topic_id=entry.topic_id)
+
+
+def _fail(result: DeletableTopicResult, error: ProtocolError) -> None:
+    result.error_code = int(error.code)
+    result.error_message = str(error)
+
+
+def resolve(entries: list[DeleteTopicState], image: ClusterImage) -> list[DeletableTopicResult]:
+    """A result for each topic asked for, with name and id filled in where it can be deleted.
+
+    What is asked for twice gets one result, an error: the client means something it did not say.
+    """
+    counts = Counter((entry.name, entry.topic_id) for entry in entries)
+    results = []
+    for (name, topic_id), count in counts.items():
+        result = DeletableTopicResult(name=name, topic_id=topic_id)
+        try:
+            _fill_in(result, image, count)
+        except ProtocolError as error:
+            _fail(result, error)
+        results.append(result)
+    _refuse_same_topic(results)
+    return results
+
+
+def _fill_in(result: DeletableTopicResult, image: ClusterImage, count: int) -> None:
+    has_id = result.topic_id != ZERO_UUID
+    if result.name is None and not has_id:
+        raise InvalidRequest("Neither topic name nor id were specified.")
+    if result.name is not None and has_id:
+        raise InvalidRequest("You may not specify both topic name and topic id.")
+    if count > 1:
+        raise InvalidRequest(f"Duplicate topic {'id' if has_id else 'name'}.")
+    if has_id:
+        name = image.topic_names_by_id.get(result.topic_id)
+        if name is None:
+            raise UnknownTopicId("This server does not host this topic ID.")
+        result.name = name
+        return
+    topic = image.topics.get(result.name or "")
+    if topic is None:
+        raise UnknownTopicOrPartition("This server does not host this topic-partition.")
+    result.topic_id = topic.topic_id
+
+
+def _refuse_same_topic(results: list[DeletableTopicResult]) -> None:
+    """One entry by name and one by id may turn out to be one topic."""
+    fine = [result for result in results if not result.error_code]
+    counts = Counter(result.topic_id for result in fine)
+    for result in fine:
+        if counts[result.topic_id] > 1:
+            error = InvalidRequest(
+                "The provided topic name maps to an ID that was already supplied."
+            )
+            _fail(result, error)

@@ -1,0 +1,89 @@
+"""IncrementalAlterConfigs: set, delete, append and subtract single settings.
+
+Settings of topics and brokers are stored and act on every broker that sees them in the image.
+Levels of loggers are this process's own: they act at once and are forgotten with it.
+"""
+
+from functools import partial
+
+from penstock.broker.config_resources import (
+    Alteration,
+    ResourceType,
+    alter_each,
+    alterable_key,
+    check_is_this_broker,
+    store_alteration,
+)
+from penstock.broker.context import Broker, RequestContext
+from penstock.cluster.image import CLUSTER_WIDE, ConfigKey
+from penstock.config.altered import Change, alter_broker, alter_loggers, alter_topic
+from penstock.errors import ErrorCode, ProtocolError
+from penstock.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from penstock.telemetry import logs
+
+
+async def handle(
+    request: IncrementalAlterConfigsRequest, context: RequestContext
+) -> IncrementalAlterConfigsResponse:
+    alter = partial(_alter, broker=context.broker, validate_only=request.validate_only)
+    outcomes = await alter_each(request.resources, alter)
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            _response(resource, error)
+            for resource, error in zip(request.resources, outcomes, strict=True)
+        ]
+    )
+
+
+def error_response(
+    request: IncrementalAlterConfigsRequest, error: ProtocolError
+) -> IncrementalAlterConfigsResponse:
+    """The same error for every resource."""
+    return IncrementalAlterConfigsResponse(
+        responses=[_response(resource, error) for resource in request.resources]
+    )
+
+
+async def _alter(resource: AlterConfigsResource, broker: Broker, *, validate_only: bool) -> None:
+    changes = [
+        Change(config.name, config.config_operation, config.value) for config in resource.configs
+    ]
+    if resource.resource_type == ResourceType.BROKER_LOGGER:
+        check_is_this_broker(resource.resource_name, broker.broker_id)
+        _alter_loggers(changes, validate_only=validate_only)
+        return
+    key = alterable_key(resource, broker)
+    altered = _alteration(changes, key, broker)
+    await store_alteration(broker, key, altered, validate_only=validate_only)
+
+
+def _alteration(changes: list[Change], key: ConfigKey, broker: Broker) -> Alteration:
+    if key[0] == "topics":
+        return lambda current: alter_topic(current, changes, broker.config)
+    return lambda current: alter_broker(
+        current, changes, broker.config, cluster_wide=key[1] == CLUSTER_WIDE
+    )
+
+
+def _alter_loggers(changes: list[Change], *, validate_only: bool) -> None:
+    levels = alter_loggers(changes, logs.levels())
+    if validate_only:
+        return
+    for name, level in levels.items():
+        logs.set_level(name, level)
+
+
+def _response(
+    resource: AlterConfigsResource, error: ProtocolError | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=int(error.code if error else ErrorCode.NONE),
+        error_message=str(error) if error else None,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

@@ -1,0 +1,246 @@
+"""Metadata: which brokers there are, and who leads which partition.
+
+Also the place where topics come to life because somebody asked for them. The rest is a view of
+the cluster image through the listener the client came in on.
+"""
+
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any
+
+from penstock.broker.context import RequestContext
+from penstock.broker.internal_topics import create_on_use
+from penstock.broker.visible import (
+    CLUSTER_OPERATIONS,
+    TOPIC_OPERATIONS,
+    leader_of,
+    offline_replicas,
+    reachable,
+)
+from penstock.cluster.image import NO_LEADER, ClusterImage, Endpoint, PartitionImage, TopicImage
+from penstock.cluster.topic_names import INTERNAL_TOPICS, check_topic_name
+from penstock.errors import ErrorCode, InvalidRequest, InvalidTopic, ProtocolError
+from penstock.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from penstock.protocol.primitives import ZERO_UUID
+
+_FIRST_VERSION_WITH_NULL_FOR_ALL = 1
+_FIRST_VERSION_WITH_LISTENER_ERRORS = 6
+_FIRST_VERSION_WITH_LOOKUP_BY_ID = 12
+
+
+def handle(
+    request: MetadataRequest, context: RequestContext
+) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+    _check_names_and_ids(request, context.version)
+    if _wants_all(request, context.version):
+        return _response(request, context, names=context.broker.image.topics, failed={})
+    if _wanted_ids(request):
+        return _response(request, context, names=(), failed={})
+    names = list(
+        dict.fromkeys(topic.name for topic in request.topics or () if topic.name is not None)
+    )
+    missing = [name for name in names if name not in context.broker.image.topics]
+    failed = {name: _absence(name) for name in missing}
+    creatable = [name for name, error in failed.items() if error is not _INVALID]
+    if creatable and _may_create(request, context):
+        return _after_creation(request, context, names, failed, creatable)
+    return _response(request, context, names=names, failed=failed)
+
+
+def error_response(request: MetadataRequest, error: ProtocolError) -> MetadataResponse:
+    """The same error for every topic asked for, and from version 13 on also at the top."""
+    return MetadataResponse(
+        error_code=int(error.code),
+        topics=[
+            MetadataResponseTopic(
+                error_code=int(error.code), name=topic.name or "", topic_id=topic.topic_id
+            )
+            for topic in request.topics or ()
+        ],
+    )
+
+
+# What is asked
+
+_UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+_INVALID = ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def _check_names_and_ids(request: MetadataRequest, version: int) -> None:
+    """Versions 10 and 11 have a field for ids that no broker ever served."""
+    for topic in request.topics or ():
+        if topic.name is None and topic.topic_id == ZERO_UUID:
+            raise InvalidRequest("a topic is asked for by neither name nor id")
+        if version < _FIRST_VERSION_WITH_LOOKUP_BY_ID:
+            if topic.name is None:
+                raise InvalidRequest(f"version {version} needs the name of every topic")
+            if topic.topic_id != ZERO_UUID:
+                raise InvalidRequest(f"version {version} cannot look up topics by id")
+
+
+def _wants_all(request: MetadataRequest, version: int) -> bool:
+    if version < _FIRST_VERSION_WITH_NULL_FOR_ALL:
+        return not request.topics
+    return request.topics is None
+
+
+def _wanted_ids(request: MetadataRequest) -> list[bytes]:
+    ids = (topic.topic_id for topic in request.topics or () if topic.topic_id != ZERO_UUID)
+    return list(dict.fromkeys(ids))
+
+
+def _absence(name: str) -> ErrorCode:
+    """Why a name has no topic."""
+    try:
+        check_topic_name(name)
+    except InvalidTopic:
+        return _INVALID
+    return _UNKNOWN
+
+
+# Making topics on first use
+
+
+def _may_create(request: MetadataRequest, context: RequestContext) -> bool:
+    return request.allow_auto_topic_creation and context.broker.config.auto_create_topics_enable
+
+
+async def _after_creation(
+    request: MetadataRequest,
+    context: RequestContext,
+    names: list[str],
+    failed: dict[str, ErrorCode],
+    creatable: list[str],
+) -> MetadataResponse:
+    errors = await create_on_use(context.broker, creatable)
+    for name in creatable:
+        # Made, but not in our image yet: the client asks again in a moment.
+        failed[name] = errors[name].code if name in errors else ErrorCode.LEADER_NOT_AVAILABLE
+    return _response(request, context, names=names, failed=failed)
+
+
+# The answer
+
+
+def _response(
+    request: MetadataRequest,
+    context: RequestContext,
+    *,
+    names: Iterable[str],
+    failed: Mapping[str, ErrorCode],
+) -> MetadataResponse:
+    """The topics named; those the image does not have get the error given for them."""
+    image = context.broker.image  # Taken once, so that everything below is of one moment.
+    brokers = reachable(image, context.listener)
+    response = MetadataResponse(
+        brokers=_brokers(image, brokers),
+        cluster_id=image.cluster_id,
+        controller_id=image.controller_id,
+        topics=[
+            _topic(image.topics[name], image, brokers, context.version)
+            if name in image.topics
+            else _missing(name, failed.get(name, _UNKNOWN))
+            for name in names
+        ],
+    )
+    response.topics += _topics_by_id(request, image, brokers, context.version)
+    _add_operations(request, response)
+    return response
+
+
+def _brokers(
+    image: ClusterImage, endpoints: Mapping[int, Endpoint]
+) -> list[MetadataResponseBroker]:
+    return [
+        MetadataResponseBroker(
+            node_id=broker_id,
+            host=endpoint.host,
+            port=endpoint.port,
+            rack=image.brokers[broker_id].rack,
+        )
+        for broker_id, endpoint in endpoints.items()
+    ]
+
+
+def _topics_by_id(
+    request: MetadataRequest, image: ClusterImage, brokers: Mapping[int, Endpoint], version: int
+) -> list[MetadataResponseTopic]:
+    topics = []
+    for topic_id in _wanted_ids(request):
+        name = image.topic_names_by_id.get(topic_id)
+        if name is None:
+            unknown_id = int(ErrorCode.UNKNOWN_TOPIC_ID)
+            topics.append(
+                MetadataResponseTopic(error_code=unknown_id, name=None, topic_id=topic_id)
+            )
+        else:
+            topics.append(_topic(image.topics[name], image, brokers, version))
+    return topics
+
+
+def _missing(name: str, error: ErrorCode) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=int(error), name=name, is_internal=name in INTERNAL_TOPICS
+    )
+
+
+def _topic(
+    topic: TopicImage, image: ClusterImage, brokers: Mapping[int, Endpoint], version: int
+) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=[
+            _partition(index, partition, image, brokers, version)
+            for index, partition in topic.partitions.items()
+        ],
+    )
+
+
+def _partition(
+    index: int,
+    partition: PartitionImage,
+    image: ClusterImage,
+    brokers: Mapping[int, Endpoint],
+    version: int,
+) -> MetadataResponsePartition:
+    offline = offline_replicas(partition, brokers)
+    leader = leader_of(partition, brokers)
+    replicas, isr = list(partition.replicas), list(partition.state.isr)
+    error = ErrorCode.NONE
+    if version == 0 and offline:  # The oldest clients take every replica they see for reachable.
+        replicas = [replica for replica in replicas if replica in brokers]
+        isr = [replica for replica in isr if replica in brokers]
+        error = ErrorCode.REPLICA_NOT_AVAILABLE
+    if leader == NO_LEADER:
+        error = _leader_error(partition, image, version)
+    return MetadataResponsePartition(
+        error_code=int(error),
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=partition.state.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=isr,
+        offline_replicas=offline,
+    )
+
+
+def _leader_error(partition: PartitionImage, image: ClusterImage, version: int) -> ErrorCode:
+    leader = image.brokers.get(partition.state.leader)
+    if leader is None or not leader.is_active or version < _FIRST_VERSION_WITH_LISTENER_ERRORS:
+        return ErrorCode.LEADER_NOT_AVAILABLE
+    return ErrorCode.LISTENER_NOT_FOUND
+
+
+def _add_operations(request: MetadataRequest, response: MetadataResponse) -> None:
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    if request.include_topic_authorized_operations:
+        for topic in response.topics:
+            topic.topic_authorized_operations = TOPIC_OPERATIONS

@@ -1,0 +1,124 @@
+"""The topics in which coordinators keep their state, and topics that come to life on first use.
+
+Which partition a group or a transactional id belongs to, and with which settings the internal
+topics are made. The coordinators themselves live elsewhere; making topics is the controller's work.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock.broker.context import Broker
+from penstock.cluster.controller import NewTopic
+from penstock.config.broker import BrokerConfig
+from penstock.errors import ProtocolError, TopicExists
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+
+_INT_MIN = -(1 << 31)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPlan:
+    """How a topic would be made if somebody used it now."""
+
+    name: str
+    partition_count: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+def java_hash(text: str) -> int:
+    """Java's String.hashCode: 32 bits, signed, over UTF-16 units."""
+    units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
+    value = 0
+    for unit in units:
+        value = (31 * value + unit) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def partition_for(key: str, partition_count: int) -> int:
+    """The partition of an internal topic that a group or transactional id belongs to."""
+    hashed = java_hash(key)
+    return 0 if hashed == _INT_MIN else abs(hashed) % partition_count
+
+
+def plan_for(name: str, config: BrokerConfig, *, broker_count: int) -> TopicPlan:
+    """The settings for a topic that is made because somebody used its name."""
+    if name == CONSUMER_OFFSETS:
+        return _consumer_offsets(config, broker_count)
+    if name == TRANSACTION_STATE:
+        return _transaction_state(config, broker_count)
+    return TopicPlan(
+        name=name,
+        partition_count=config.num_partitions,
+        replication_factor=config.default_replication_factor,
+        configs={},
+    )
+
+
+def _consumer_offsets(config: BrokerConfig, broker_count: int) -> TopicPlan:
+    wanted = config.offsets_topic_replication_factor
+    return TopicPlan(
+        name=CONSUMER_OFFSETS,
+        partition_count=config.offsets_topic_num_partitions,
+        replication_factor=_replicas(config, wanted, broker_count),
+        configs={
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(config.offsets_topic_segment_bytes),
+        },
+    )
+
+
+def _transaction_state(config: BrokerConfig, broker_count: int) -> TopicPlan:
+    wanted = config.transaction_state_log_replication_factor
+    return TopicPlan(
+        name=TRANSACTION_STATE,
+        partition_count=config.transaction_state_log_num_partitions,
+        replication_factor=_replicas(config, wanted, broker_count),
+        configs={
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(config.transaction_state_log_min_isr),
+            "segment.bytes": str(config.transaction_state_log_segment_bytes),
+            "unclean.leader.election.enable": "false",
+        },
+    )
+
+
+def _replicas(config: BrokerConfig, wanted: int, broker_count: int) -> int:
+    """A broker on its own store will never have company, so it does not wait for any.
+
+    In a cluster the setting is obeyed: with fewer brokers the topic is not made yet (KIP-115).
+    """
+    if config.zookeeper_connect:
+        return wanted
+    return min(wanted, max(broker_count, 1))
+
+
+async def create_on_use(broker: Broker, names: Sequence[str]) -> dict[str, ProtocolError]:
+    """Make the topics with the broker's defaults; an error for each that could not be made.
+
+    That another client was faster is no error: the topic is there.
+    """
+    broker_count = len(broker.image.active_brokers())
+    plans = [plan_for(name, broker.config, broker_count=broker_count) for name in names]
+    made = await broker.controller.create_topics(
+        [
+            NewTopic(
+                name=plan.name,
+                partition_count=plan.partition_count,
+                replication_factor=plan.replication_factor,
+                assignments=None,
+                configs=plan.configs,
+            )
+            for plan in plans
+        ],
+        validate_only=False,
+    )
+    return {
+        name: outcome
+        for name, outcome in zip(names, made, strict=True)
+        if isinstance(outcome, ProtocolError) and not isinstance(outcome, TopicExists)
+    }
