@@ -26,6 +26,10 @@ class ToolParser(argparse.ArgumentParser):
         self.add_argument("--help", action=_PrintHelp, nargs=0, help="Print usage information.")
         self.add_argument("--version", action=_PrintVersion, nargs=0, help="Display the version.")
 
+    def flag(self, name: str, text: str) -> None:
+        """An option without a value."""
+        self.add_argument(f"--{name}", action="store_true", help=text)
+
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """The options of a command line; a mistake is told and ends the process with code 1."""
         known, rest = self.parse_known_args([self._two_dashes(word) for word in argv])

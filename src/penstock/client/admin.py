@@ -10,13 +10,19 @@ from typing import Self
 
 from penstock.client.cluster import ClusterClient
 from penstock.client.errors import ClientError
-from penstock.client.operations import brokers, configs, offsets, topics
+from penstock.client.operations import brokers, configs, offsets, quotas, topics
 from penstock.client.operations.brokers import (
     ClusterDescription,
     LogDirDescription,
     ProducerDescription,
 )
-from penstock.client.operations.configs import ConfigChange, ConfigEntry, ConfigResource
+from penstock.client.operations.configs import (
+    ConfigChange,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+from penstock.client.operations.quotas import QuotaEntity
 from penstock.client.operations.topics import (
     PARTITIONS_PER_RESPONSE_MAX,
     NewPartitions,
@@ -129,6 +135,26 @@ class Admin:
     ) -> None:
         """Set, delete, append to or subtract from single settings, leaving all others."""
         configs.alter_configs(self._cluster, changes, validate_only=validate_only)
+
+    def list_config_resources(self, kind: ResourceType) -> list[str]:
+        """Names of groups or client-metrics subscriptions that have settings of their own."""
+        return configs.list_config_resources(self._cluster, kind)
+
+    def describe_client_quotas(
+        self, components: Mapping[str, str | None], *, strict: bool = True
+    ) -> dict[QuotaEntity, dict[str, float]]:
+        """Quotas of entities: `{"user": "alice"}`; None is the default, ANY any name."""
+        return quotas.describe_client_quotas(self._cluster, components, strict=strict)
+
+    def alter_client_quotas(
+        self,
+        entity: QuotaEntity,
+        changes: Mapping[str, float | None],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Set quotas of one entity; None removes one."""
+        quotas.alter_client_quotas(self._cluster, entity, changes, validate_only=validate_only)
 
     def list_offsets(
         self, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False

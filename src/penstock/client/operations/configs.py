@@ -19,6 +19,10 @@ from penstock.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from penstock.protocol.messages.list_config_resources import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
 
 
 class ResourceType(IntEnum):
@@ -143,6 +147,15 @@ def alter_configs(
         for result in answer.responses:
             if result.error_code:
                 raise error_for(result.error_code, result.error_message or "")
+
+
+def list_config_resources(cluster: ClusterClient, kind: ResourceType) -> list[str]:
+    """The names of all resources of a type that have settings of their own."""
+    request = ListConfigResourcesRequest(resource_types=[kind])
+    answer = cluster.ask_any(request, ListConfigResourcesResponse)
+    if answer.error_code:
+        raise error_for(answer.error_code)
+    return sorted(found.resource_name for found in answer.config_resources)
 
 
 def _by_node(resources: Sequence[ConfigResource]) -> dict[int | None, list[ConfigResource]]:

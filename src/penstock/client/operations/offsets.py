@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from penstock.client.cluster import ClusterClient
 from penstock.client.values import OffsetAndTimestamp, TopicPartition
-from penstock.errors import ProtocolError, error_for
+from penstock.errors import OffsetOutOfRange, ProtocolError, error_for
 from penstock.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -103,8 +103,11 @@ def delete_records(
         for topic in answer.topics:
             for part in topic.partitions:
                 at = TopicPartition(topic.name, part.partition_index)
-                failed = error_for(part.error_code) if part.error_code else None
-                done[at] = failed or part.low_watermark
+                done[at] = part.low_watermark
+                if part.error_code == OffsetOutOfRange.code:
+                    done[at] = OffsetOutOfRange(f"The log does not reach to offset {before[at]}.")
+                elif part.error_code:
+                    done[at] = error_for(part.error_code)
     return done
 
 

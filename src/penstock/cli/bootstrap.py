@@ -1,0 +1,86 @@
+"""Which cluster a tool talks to: the options that say so, old ones included.
+
+Texts of ten years name the cluster in several ways: `--bootstrap-server`, `--broker-list`, and
+`--zookeeper` from the time when tools asked ZooKeeper. All are taken.
+"""
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from penstock.cli.parser import ToolParser, settings_from
+from penstock.errors import CommandError
+
+if TYPE_CHECKING:  # The tools import what they use; a parser alone must stay cheap.
+    from penstock.client.admin import Admin
+
+
+def add_bootstrap(
+    parser: ToolParser, *, zookeeper: bool = False, broker_list: bool = False
+) -> None:
+    """The options that name a cluster."""
+    parser.add_argument(
+        "--bootstrap-server",
+        metavar="server to connect to",
+        help="REQUIRED: The Kafka server to connect to, host:port, or several with commas.",
+    )
+    old = [("zookeeper", zookeeper), ("broker-list", broker_list)]
+    for name, wanted in old:
+        if wanted:
+            parser.add_argument(
+                f"--{name}",
+                metavar="server to connect to",
+                help="(DEPRECATED) Use --bootstrap-server instead.",
+            )
+
+
+def add_command_config(parser: ToolParser) -> None:
+    """The option for a file with settings of the client."""
+    parser.add_argument(
+        "--command-config",
+        metavar="config property file",
+        help="Property file containing settings of the client.",
+    )
+
+
+def bootstrap_of(
+    parser: ToolParser, options: argparse.Namespace, settings: Mapping[str, object] | None = None
+) -> str:
+    """The address that was given, whichever way; a missing one ends the process."""
+    given = options.bootstrap_server or getattr(options, "broker_list", None)
+    if given:
+        return str(given)
+    zookeeper = getattr(options, "zookeeper", None)
+    if zookeeper:
+        return brokers_behind(str(zookeeper))
+    named = (settings or {}).get("bootstrap.servers")
+    if not named:
+        parser.error('Missing required argument "[bootstrap-server]"')
+    return str(named)
+
+
+def brokers_behind(address: str) -> str:
+    """The brokers meant by `--zookeeper ADDRESS`: a broker that listens there is one itself."""
+    from penstock.client.connection import Connection, parse_addresses
+    from penstock.client.errors import ClientError
+
+    servers = address.partition("/")[0]  # What follows a slash is a path inside ZooKeeper.
+    for host, port in parse_addresses(servers):
+        try:
+            Connection(host, port, "penstock-tools", timeout_s=5).close()
+        except ClientError:
+            continue
+        return f"{host}:{port}"
+    raise CommandError(
+        f"No broker answers at {servers}. --zookeeper is kept for old scripts and takes a "
+        "broker's address; name the broker with --bootstrap-server host:port."
+    )
+
+
+def admin_of(parser: ToolParser, options: argparse.Namespace) -> "Admin":
+    """An Admin for the cluster that the options name."""
+    from penstock.client.admin import Admin
+
+    settings: dict[str, object] = dict(settings_from(options.command_config))
+    settings["bootstrap.servers"] = bootstrap_of(parser, options, settings)
+    return Admin(settings)
