@@ -26,7 +26,7 @@ FETCH_SECONDS_MAX = 240
 NODE_PACKAGES = {
     "kafkajs": "2.2.4",
     "snappyjs": "0.7.0",
-    "lz4js": "0.2.0",
+    "lz4-napi": "2.10.0",
     "zstd-codec": "0.1.5",
 }
 # Each set is a folder of jars in .cache/java: an Apache Kafka that can serve, or a client alone.
