@@ -53,9 +53,6 @@ _LISTENER_FOR_ALL: Final = frozenset(
     {"max.connections", "max.connection.creation.rate", "num.network.threads"}
 )
 
-# Kafka can change these while it runs; we bind once, and say so rather than pretend.
-_BOUND_AT_START: Final = frozenset({"listeners", "listener.security.protocol.map"})
-
 _OPERATIONS: Final = frozenset(int(operation) for operation in Operation)
 
 LOG_LEVELS: Final = ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")
@@ -232,7 +229,7 @@ def _refuse(new: Mapping[str, str], wrong: Callable[[str], bool], sentence: str)
 
 def _is_fixed(name: str) -> bool:
     setting = setting_of(name)
-    return setting is None or setting.dynamic == READ_ONLY or name in _BOUND_AT_START
+    return setting is None or setting.dynamic == READ_ONLY
 
 
 def _is_per_broker(name: str) -> bool:
