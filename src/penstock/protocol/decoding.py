@@ -18,7 +18,6 @@ from penstock.protocol.source import (
     Source,
     absent_fields,
     body_fields,
-    is_flexible,
     tagged_fields,
 )
 
@@ -39,7 +38,7 @@ def compile_decoder(
     kind: type[Message], version: int
 ) -> Callable[[memoryview, int, int], tuple[Any, int]]:
     """`decode(data, at, end) -> (message, position after it)` for one version."""
-    writer = _Decoder(version, is_flexible(kind, version))
+    writer = _Decoder(version, kind.is_flexible(version))
     target = writer.struct(kind)
     writer.source.line(f"return {target}, p")
     return writer.source.function("decode(data, p, end)", f"{kind.__name__} {version} decode")

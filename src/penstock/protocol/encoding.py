@@ -18,7 +18,6 @@ from penstock.protocol.source import (
     Source,
     absent_fields,
     body_fields,
-    is_flexible,
     tagged_fields,
 )
 
@@ -28,13 +27,13 @@ _READY: dict[str, tuple[Callable[..., bytes], ...]] = {}
 
 def compile_encoder(kind: type[Message], version: int) -> Callable[[Any], bytes]:
     """`encode(message) -> bytes` for one version."""
-    writer = _Encoder(version, is_flexible(kind, version), parts=False)
+    writer = _Encoder(version, kind.is_flexible(version), parts=False)
     return writer.function(kind)
 
 
 def compile_part_encoder(kind: type[Message], version: int) -> Callable[[Any], list[object]]:
     """`encode(message) -> parts` for one version."""
-    writer = _Encoder(version, is_flexible(kind, version), parts=True)
+    writer = _Encoder(version, kind.is_flexible(version), parts=True)
     return writer.function(kind)
 
 
@@ -44,6 +43,10 @@ def _refuse(value: Struct, version: int) -> NoReturn:
             kind = type(value).__name__
             raise UnsupportedVersion(f"{kind}.{name} cannot be sent in version {version}")
     raise AssertionError("an encoder refused a value without a reason")
+
+
+def _refuse_id(value: object) -> NoReturn:
+    raise TypeError(f"an id has 16 bytes, not {value!r}")
 
 
 def _long_array(prefix: str, code: str, flexible: bool, values: Sequence[float]) -> bytes:
@@ -57,6 +60,7 @@ _NAMES: dict[str, object] = {
     "short": SHORT_UVARINTS,
     "uvarint": encode_uvarint,
     "refuse": _refuse,
+    "refuse_id": _refuse_id,
     "bytes_like": (bytes, bytearray, memoryview),
     "long_array": _long_array,
 }
@@ -104,6 +108,8 @@ class _Encoder:
         default = default_of(field)
         if default is None:
             return f"{value} is not None"
+        if default == []:  # Any empty sequence counts.
+            return f"({value} is None or {value})" if field.nullable else value
         if isinstance(default, Struct):
             if not is_shared(default):
                 return f"{value} != {self.source.constant('d', default)}"
@@ -122,11 +128,13 @@ class _Encoder:
 
     def value(self, value: str, kind: str, nullable: bool) -> None:
         if kind in FORMATS:
+            if kind == "uuid":  # `pack` would pad or cut an id of the wrong length in silence.
+                self.source.line(f"if len({value}) != 16: refuse_id({value})")
             self.run.append((FORMATS[kind], value))
         elif kind == "string":
             self.text(value, nullable)
         else:
-            self.bytes(value, kind, nullable)
+            self.opaque(value, kind, nullable)
 
     def text(self, value: str, nullable: bool) -> None:
         encoded = self.source.fresh("b")
@@ -138,7 +146,7 @@ class _Encoder:
         self.prefix(encoded, "h", nullable)
         self.source.line(f"if {encoded}: {self.append}({encoded})")
 
-    def bytes(self, value: str, kind: str, nullable: bool) -> None:
+    def opaque(self, value: str, kind: str, nullable: bool) -> None:
         held = self.source.fresh("b")
         self.source.line(f"{held} = {value}")
         length = self.prefix(held, "i", nullable)

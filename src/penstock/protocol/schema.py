@@ -245,6 +245,11 @@ class Message(Struct):
         cls._decoders, cls._encoders, cls._part_encoders = {}, {}, {}
 
     @classmethod
+    def is_flexible(cls, version: int) -> bool:
+        """Whether a version has compact lengths and tagged fields."""
+        return version >= cls.flexible_from
+
+    @classmethod
     def decode(cls, data: bytes | bytearray | memoryview, version: int, offset: int = 0) -> Self:
         """The message whose bytes run from an offset to the end of the data."""
         message, end = cls.decode_prefix(data, version, offset)

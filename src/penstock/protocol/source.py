@@ -8,7 +8,7 @@ from collections.abc import Callable
 from struct import Struct as Layout
 from typing import Any
 
-from penstock.protocol.schema import Field, Message, Struct
+from penstock.protocol.schema import Field, Struct
 
 # The `struct` format of every kind with a fixed size, and that size.
 FORMATS = {
@@ -93,8 +93,3 @@ def tagged_fields(kind: type[Struct], version: int) -> list[tuple[str, Field]]:
 def absent_fields(kind: type[Struct], version: int) -> list[tuple[str, Field]]:
     """The fields that only other versions have."""
     return [(name, f) for name, f in kind.fields.items() if not f.exists_in(version)]
-
-
-def is_flexible(kind: type[Message], version: int) -> bool:
-    """Whether a version of a message has compact lengths and tagged fields."""
-    return version >= kind.flexible_from

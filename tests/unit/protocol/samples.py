@@ -58,14 +58,17 @@ def _scalar(kind: str, rng: random.Random) -> Any:
         return rng.choice([*edges, rng.randrange(-(2 ** (bits - 1)), 2 ** (bits - 1))])
     if kind in ("blob", "record_set"):
         return rng.randbytes(rng.choice([0, 1, 5, 126, 127, 128, 300]))
-    draws = {
-        "boolean": lambda: rng.random() < 0.5,
-        "uint16": lambda: rng.randrange(2**16),
-        "float64": lambda: rng.choice([0.0, -1.5, 1e300]),
-        "uuid": lambda: rng.choice([bytes(16), rng.randbytes(16)]),
-        "string": lambda: rng.choice([*_TEXTS, "x" * rng.choice([126, 127, 128, 200])]),
-    }
-    return draws[kind]()
+    match kind:
+        case "boolean":
+            return rng.random() < 0.5
+        case "uint16":
+            return rng.randrange(2**16)
+        case "float64":
+            return rng.choice([0.0, -1.5, 1e300])
+        case "uuid":
+            return rng.choice([bytes(16), rng.randbytes(16)])
+    assert kind == "string"
+    return rng.choice([*_TEXTS, "x" * rng.choice([126, 127, 128, 200])])
 
 
 def _is_struct(of: object) -> bool:

@@ -1,6 +1,7 @@
 """Request and response headers, for known and unknown APIs."""
 
 import io
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ UNKNOWN_KEY = 1234
 @pytest.mark.parametrize("key", list(ApiKey), ids=lambda key: key.name.lower())
 def test_request_headers_have_the_bytes_that_kio_writes(key: ApiKey) -> None:
     for version in supported_versions(key):
-        kind = KioHeader2 if is_flexible(key, version) else KioHeader1
+        kind: Any = KioHeader2 if is_flexible(key, version) else KioHeader1
         header = kind(
             request_api_key=key, request_api_version=version, correlation_id=7, client_id="me"
         )

@@ -1,5 +1,7 @@
 """What every message does: construction, comparison, versions, refusal, parts."""
 
+from typing import Any
+
 import pytest
 
 from penstock.errors import ErrorCode, UnsupportedVersion
@@ -85,7 +87,7 @@ def test_a_constructor_takes_keywords_and_fills_in_defaults() -> None:
 
 def test_a_constructor_refuses_positions_and_unknown_names() -> None:
     with pytest.raises(TypeError):
-        Letter("hi")  # type: ignore[misc]
+        Letter("hi")  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         Letter(subjekt="hi")  # type: ignore[call-arg]
 
@@ -231,6 +233,18 @@ def test_a_value_that_does_not_fit_is_refused_by_name() -> None:
         Letter(subject=None).encode(0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="Letter cannot be written in version 1"):
         Letter(subject="x" * 2**15).encode(1)
+
+
+def test_an_id_of_a_wrong_length_is_refused_rather_than_padded() -> None:
+    for topic_id in (b"short", bytes(17)):
+        with pytest.raises(ValueError, match="an id has 16 bytes"):
+            FetchRequest(topics=[FetchTopic(topic_id=topic_id)]).encode(13)
+
+
+def test_any_empty_sequence_counts_as_an_empty_list() -> None:
+    empty: Any = ()
+    assert ProduceResponse(node_endpoints=empty).encode(10) == ProduceResponse().encode(10)
+    assert ProduceResponse(node_endpoints=empty).encode(9) == ProduceResponse().encode(9)
 
 
 @pytest.mark.parametrize("version", [0, 1])
