@@ -112,11 +112,11 @@ class Dispatcher:
             response = route.handle(request, context)
         except ProtocolError as error:
             response = route.error_response(request, error)
-            route.metrics.errors += 1
+            route.metrics.fail(error.code.name)
         except CloseConnection:
             raise
-        except Exception:
-            response = _unexpected(route, request)
+        except Exception as error:  # noqa: BLE001 - logged with its traceback, told as a code
+            response = _unexpected(route, request, error)
         if type(response) is CoroutineType:
             return self._later(route, request, context, response, started_s)
         route.metrics.observe(time.perf_counter() - started_s)
@@ -136,11 +136,11 @@ class Dispatcher:
             answer = await response
         except ProtocolError as error:
             answer = route.error_response(request, error)
-            route.metrics.errors += 1
+            route.metrics.fail(error.code.name)
         except CloseConnection:
             raise
-        except Exception:
-            answer = _unexpected(route, request)
+        except Exception as error:  # noqa: BLE001 - logged with its traceback, told as a code
+            answer = _unexpected(route, request, error)
         route.metrics.observe(time.perf_counter() - started_s)
         if answer is None:
             return None
@@ -179,10 +179,11 @@ def _first_four(frame: memoryview) -> int:
     return int.from_bytes(frame[:_KEY_AND_VERSION_BYTES], "big")
 
 
-def _unexpected(route: Route, request: Any) -> Any:
+def _unexpected(route: Route, request: Any, error: Exception) -> Any:
     """An error of ours: the client gets a code, the log gets the traceback."""
-    log.exception("%s version %d failed unexpectedly", route.api_key.name, route.version)
-    route.metrics.errors += 1
+    name, version = api_name(route.api_key), route.version
+    log.error("%s version %d failed unexpectedly", name, version, exc_info=error)
+    route.metrics.fail(ErrorCode.UNKNOWN_SERVER_ERROR.name)
     return route.error_response(request, UnknownServerError("see the broker's log"))
 
 
@@ -222,4 +223,3 @@ def _framed(api_key: ApiKey, version: int, correlation_id: int, response: Any) -
 def served_versions() -> dict[ApiKey, tuple[int, int]]:
     """What this broker answers, API by API; ApiVersions and docs/support.md say just this."""
     return {api_key: supported_versions(api_key) for api_key in HANDLERS}
-

@@ -19,7 +19,7 @@ from penstock.records.batch import BatchHeader, check_batch, split_batches
 from penstock.records.compression import Codec
 from penstock.records.legacy import convert_up, is_legacy
 from penstock.records.produced import check_produced
-from penstock.records.recompress import recompress
+from penstock.records.recompress import codec_for_setting, recompress
 from penstock.records.validate import check_keys, check_timestamps
 from penstock.storage.log_config import LogConfig
 
@@ -39,17 +39,19 @@ def accepted(
     if version >= _FIRST_VERSION_WITH_BATCHES:
         batches = [_only_batch(records)]
     elif is_legacy(records):
-        batches = split_batches(memoryview(convert_up(records, now_ms=now_ms)))
+        batches = split_batches(memoryview(convert_up(records)))
     else:
         batches = split_batches(records)
     for index, (header, batch) in enumerate(batches):
         _check(header, batch, config, version=version, now_ms=now_ms)
-        if config.codec is not None and config.codec is not header.codec:
-            batches[index] = _recompressed(batch, config)
+        if config.compression_type != "producer":
+            batches[index] = _recompressed(header, batch, config)
     return batches
 
 
 def _only_batch(records: memoryview) -> tuple[BatchHeader, memoryview]:
+    if is_legacy(records):
+        raise InvalidRecord("from version 3 on, produce requests hold batches of format 2")
     header = check_batch(records)
     if header.size_bytes != len(records):
         raise InvalidRecord("a produce request must hold exactly one batch for each partition")
@@ -74,14 +76,12 @@ def _check(
     if version < _FIRST_VERSION_WITH_ZSTD and header.codec is Codec.ZSTD:
         raise UnsupportedCompressionType("zstd needs version 7 of the Produce API")
     if config.is_compacted:
-        check_keys(batch, bytes_max=config.decompressed_bytes_max)
-    if not config.uses_append_time:
+        check_keys(batch)
+    if not config.is_append_time:
         _check_times(header, batch, config, now_ms=now_ms)
 
 
-def _check_times(
-    header: BatchHeader, batch: memoryview, config: LogConfig, *, now_ms: int
-) -> None:
+def _check_times(header: BatchHeader, batch: memoryview, config: LogConfig, *, now_ms: int) -> None:
     """The header's largest timestamp tells of the future; the past needs a look at each record."""
     after_max_ms = config.message_timestamp_after_max_ms
     if header.max_timestamp - now_ms > after_max_ms:
@@ -94,17 +94,15 @@ def _check_times(
             now_ms=now_ms,
             before_max_ms=config.message_timestamp_before_max_ms,
             after_max_ms=after_max_ms,
-            bytes_max=config.decompressed_bytes_max,
         )
 
 
-def _recompressed(batch: memoryview, config: LogConfig) -> tuple[BatchHeader, memoryview]:
-    made = memoryview(
-        recompress(
-            batch,
-            codec=config.codec,
-            level=config.codec_level,
-            bytes_max=config.decompressed_bytes_max,
-        )
-    )
+def _recompressed(
+    header: BatchHeader, batch: memoryview, config: LogConfig
+) -> tuple[BatchHeader, memoryview]:
+    codec = codec_for_setting(config.compression_type)
+    if codec is None or codec is header.codec:
+        return header, batch
+    level = getattr(config, f"compression_{codec.name.lower()}_level", None)
+    made = memoryview(recompress(batch, codec=codec, level=level))
     return check_batch(made), made

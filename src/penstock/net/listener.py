@@ -14,7 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.net.buffers import BufferPool
-from penstock.net.connection import Connection, ConnectionLimits, Dispatch
+from penstock.net.connection import (
+    Answer,
+    CloseConnection,
+    Connection,
+    ConnectionLimits,
+    Dispatch,
+)
+from penstock.telemetry.metrics import ListenerMetrics
 
 log = logging.getLogger("kafka.network.Acceptor")
 
@@ -37,6 +44,10 @@ class ListenerLimits:
     receive_buffer_bytes: int | None
 
 
+def _nobody_home(_connection: Connection, _frame: memoryview) -> Answer:
+    raise CloseConnection("the broker is still starting")
+
+
 class Listener:
     """One listening socket and the connections that came in through it."""
 
@@ -47,17 +58,16 @@ class Listener:
         host: str,
         port: int,
         limits: ListenerLimits,
-        dispatch: Dispatch,
         pool: BufferPool,
     ) -> None:
         self.name = name
         self.host = host
         self.port = port  # The real one after `bind`, when 0 was asked for.
-        self.accepted_total = 0
         self.connections: set[Connection] = set()
         self._limits = limits
-        self._dispatch = dispatch
         self._pool = pool
+        self._dispatch: Dispatch = _nobody_home
+        self._metrics = ListenerMetrics()
         self._socket: socket.socket | None = None
         self._is_accepting = False
         self._per_ip: Counter[str] = Counter()
@@ -83,7 +93,10 @@ class Listener:
         self.port = sock.getsockname()[1]
         self._socket = sock
 
-    def start(self) -> None:
+    def start(self, dispatch: Dispatch, metrics: ListenerMetrics) -> None:
+        """Open the door; until now newcomers waited in the backlog."""
+        self._dispatch = dispatch
+        self._metrics = metrics
         self._resume_accepting()
         if self._limits.idle_s_max is not None:
             self._sweep_later(self._limits.idle_s_max)
@@ -153,6 +166,7 @@ class Listener:
         )
         if self._per_ip[ip] >= allowed:
             log.warning("Refused a connection of %s: it has %d already", ip, self._per_ip[ip])
+            self._metrics.refused += 1
             sock.close()
             return
         sock.setblocking(False)
@@ -161,7 +175,7 @@ class Listener:
         if self._limits.send_buffer_bytes is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
         self._per_ip[ip] += 1
-        self.accepted_total += 1
+        self._metrics.opened += 1
         connection = Connection(
             sock,
             loop=self._loop,
@@ -175,6 +189,7 @@ class Listener:
 
     def _left(self, connection: Connection, ip: str) -> None:
         self.connections.discard(connection)
+        self._metrics.closed += 1
         self._per_ip[ip] -= 1
         if not self._per_ip[ip]:
             del self._per_ip[ip]
@@ -192,5 +207,6 @@ class Listener:
             # One that waits for our answer is not silent; one that takes nothing of it is.
             if now_s - connection.last_active_s > idle_s_max and not connection.is_waiting:
                 log.info("Closing the connection of %s: silent for too long", connection.peer)
+                self._metrics.closed_idle += 1
                 connection.close()
         self._sweep_later(idle_s_max)

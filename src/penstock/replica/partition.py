@@ -22,8 +22,8 @@ from penstock.errors import (
     UnknownTopicOrPartition,
 )
 from penstock.records.batch import BatchHeader
-from penstock.storage.log import AbortedTransaction, Appended, Log
 from penstock.storage.file_slice import FileSlice
+from penstock.storage.log import AbortedTransaction, Appended, Log
 
 NO_EPOCH = -1
 _EVERYTHING_CHANGED = 1 << 62  # More than anybody waits for, so that everybody looks again.
@@ -50,7 +50,9 @@ class PartitionRead:
 class Partition:
     """A replica on this broker; only its event loop touches it."""
 
-    def __init__(self, *, topic: str, partition: int, topic_id: bytes, broker_id: int, log: Log) -> None:
+    def __init__(
+        self, *, topic: str, partition: int, topic_id: bytes, broker_id: int, log: Log
+    ) -> None:
         self.topic = topic
         self.partition = partition
         self.topic_id = topic_id
@@ -119,9 +121,7 @@ class Partition:
             self.check_leader()
         if required_acks == -1:
             self._check_enough_replicas()
-        appended = self.log.append_as_leader(
-            batches, leader_epoch=self.leader_epoch, now_ms=now_ms
-        )
+        appended = self.log.append_as_leader(batches, leader_epoch=self.leader_epoch, now_ms=now_ms)
         self._advance()
         if self._watchers:
             self._tell_watchers(sum(len(batch) for _, batch in batches))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from penstock.net.buffers import BufferPool
 from penstock.net.connection import CloseConnection, Connection, ConnectionLimits
 from penstock.net.listener import Listener, ListenerLimits
+from penstock.telemetry.metrics import ListenerMetrics
 
 FRAME_BYTES_MAX = 1 << 20
 
@@ -72,11 +73,10 @@ def serving(
                 send_buffer_bytes=send_buffer_bytes,
                 receive_buffer_bytes=None,
             ),
-            dispatch=dispatch,
             pool=BufferPool(),
         )
         listener.bind()
-        listener.start()
+        listener.start(dispatch, ListenerMetrics())
         try:
             await asyncio.wait_for(scenario(listener), timeout=30)
         finally:

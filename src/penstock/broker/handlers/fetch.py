@@ -25,7 +25,6 @@ from penstock.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from penstock.records.compression import Codec
 from penstock.records.legacy import convert_down
 from penstock.replica.partition import Partition, PartitionRead
 
@@ -57,9 +56,7 @@ def error_response(request: FetchRequest, error: ProtocolError) -> FetchResponse
     topics: dict[str | bytes, FetchableTopicResponse] = {}
     for topic in request.topics:
         answer = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id)
-        answer.partitions = [
-            _failed(partition.partition, error) for partition in topic.partitions
-        ]
+        answer.partitions = [_failed(partition.partition, error) for partition in topic.partitions]
         topics[topic.topic or topic.topic_id] = answer
     return FetchResponse(error_code=int(error.code), responses=list(topics.values()))
 
@@ -143,7 +140,7 @@ def _find(wanted: FetchedPartition, broker: Broker) -> tuple[str, Partition]:
 
 
 def _check_codec(partition: Partition, version: int) -> None:
-    if version < _FIRST_VERSION_WITH_ZSTD and partition.log.config.codec is Codec.ZSTD:
+    if version < _FIRST_VERSION_WITH_ZSTD and partition.log.config.compression_type == "zstd":
         raise UnsupportedCompressionType("zstd needs version 10 of the Fetch API")
 
 

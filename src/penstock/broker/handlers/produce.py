@@ -37,7 +37,9 @@ def handle(
 ) -> ProduceResponse | Awaitable[ProduceResponse] | None:
     waits: list[tuple[PartitionProduceResponse, asyncio.Future[None]]] = []
     response = ProduceResponse(
-        responses=[_append_topic(topic, request.acks, context, waits) for topic in request.topic_data]
+        responses=[
+            _append_topic(topic, request.acks, context, waits) for topic in request.topic_data
+        ]
     )
     if request.acks == 0:
         _close_on_error(response)

@@ -1,0 +1,49 @@
+"""What a scrape sees of the broker at that moment: logs, partitions, connections, memory."""
+
+import resource
+from collections.abc import Iterator
+
+from penstock.broker.context import Broker
+from penstock.telemetry.metrics import Gauge
+
+
+def watch_broker(broker: Broker) -> None:
+    broker.metrics.watch(lambda: _logs(broker))
+    broker.metrics.watch(lambda: _partitions(broker))
+    broker.metrics.watch(lambda: _cluster(broker))
+    broker.metrics.watch(_process)
+
+
+def _logs(broker: Broker) -> Iterator[Gauge]:
+    for partition in broker.partitions.hosted():
+        labels = {"topic": partition.topic, "partition": str(partition.partition)}
+        log = partition.log
+        yield Gauge("kafka_log_log_size", labels, log.size_bytes)
+        yield Gauge("kafka_log_log_logendoffset", labels, log.log_end_offset)
+        yield Gauge("kafka_log_log_logstartoffset", labels, log.log_start_offset)
+        yield Gauge("kafka_log_log_numlogsegments", labels, len(log.segments))
+
+
+def _partitions(broker: Broker) -> Iterator[Gauge]:
+    hosted = tuple(broker.partitions.hosted())
+    leading = [partition for partition in hosted if partition.is_leader]
+    lacking = [p for p in leading if p.state is not None and len(p.state.isr) < len(p.replicas)]
+    yield Gauge("kafka_server_replicamanager_partitioncount", {}, len(hosted))
+    yield Gauge("kafka_server_replicamanager_leadercount", {}, len(leading))
+    yield Gauge("kafka_server_replicamanager_underreplicatedpartitions", {}, len(lacking))
+    sessions = len(broker.fetch_sessions)
+    yield Gauge("kafka_server_fetchsessioncache_numincrementalfetchsessions", {}, sessions)
+
+
+def _cluster(broker: Broker) -> Iterator[Gauge]:
+    image = broker.image
+    is_controller = image.controller_id == broker.broker_id
+    partitions = sum(len(topic.partitions) for topic in image.topics.values())
+    yield Gauge("kafka_controller_kafkacontroller_activecontrollercount", {}, int(is_controller))
+    yield Gauge("kafka_controller_kafkacontroller_globaltopiccount", {}, len(image.topics))
+    yield Gauge("kafka_controller_kafkacontroller_globalpartitioncount", {}, partitions)
+
+
+def _process() -> Iterator[Gauge]:
+    peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield Gauge("process_resident_memory_max_bytes", {}, peak_kb * 1024)

@@ -1,0 +1,162 @@
+"""The partitions this broker hosts, kept as the cluster image says.
+
+The image is the authority: a partition appears here when it names this broker among the replicas,
+and leaves when its topic is gone or lives on under another id.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from penstock.cluster.image import ClusterImage, PartitionImage, TopicImage
+from penstock.errors import (
+    KafkaStorage,
+    NotLeaderOrFollower,
+    UnknownTopicOrPartition,
+)
+from penstock.replica.partition import Partition
+from penstock.storage.log_config import LogConfig
+from penstock.storage.log_dirs import LogDirs
+from penstock.storage.topic_partition import TopicPartition
+
+log = logging.getLogger("kafka.server.ReplicaManager")
+
+
+class PartitionTable:
+    """Finds hosted partitions by topic and number; follows the image."""
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        log_dirs: LogDirs,
+        log_config: Callable[[ClusterImage, str], LogConfig],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._broker_id = broker_id
+        self._log_dirs = log_dirs
+        self._log_config = log_config
+        self._now_ms = now_ms
+        self._partitions: dict[tuple[str, int], Partition] = {}
+        self._image: ClusterImage | None = None
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    # Finding
+
+    def get(self, topic: str, partition: int) -> Partition | None:
+        return self._partitions.get((topic, partition))
+
+    def leader(self, topic: str, partition: int) -> Partition:
+        """The partition, if this broker leads it; raises what a client is to be told."""
+        found = self._partitions.get((topic, partition))
+        if found is not None and found.is_leader:
+            return found
+        raise self._why_not(topic, partition, found)
+
+    def hosted(self) -> Iterable[Partition]:
+        return tuple(self._partitions.values())
+
+    def _why_not(
+        self, topic: str, partition: int, found: Partition | None
+    ) -> UnknownTopicOrPartition | NotLeaderOrFollower | KafkaStorage:
+        known = self._image.partition(topic, partition) if self._image else None
+        if known is None:
+            return UnknownTopicOrPartition(f"there is no partition {topic}-{partition}")
+        if found is None and self._broker_id in known.replicas:
+            return KafkaStorage(f"the log of {topic}-{partition} could not be opened")
+        return NotLeaderOrFollower(f"broker {known.state.leader} leads {topic}-{partition}")
+
+    # Following the image
+
+    def apply(self, image: ClusterImage) -> None:
+        before, self._image = self._image, image
+        if before is not None and before.configs is not image.configs:
+            self._reconfigure(before, image)
+        if before is not None and before.topics is image.topics:
+            return
+        known: Mapping[str, TopicImage] = {} if before is None else before.topics
+        for name, topic in image.topics.items():
+            if known.get(name) is not topic:
+                self._apply_topic(topic, image)
+        for (name, number), hosted in tuple(self._partitions.items()):
+            current = image.topics.get(name)
+            if current is None or current.topic_id != hosted.topic_id:
+                self._drop(name, number)
+
+    def reconfigure_all(self, image: ClusterImage) -> None:
+        """The broker's own defaults changed: every topic may see another value."""
+        for partition in self._partitions.values():
+            partition.log.reconfigure(self._log_config(image, partition.topic))
+
+    def _reconfigure(self, before: ClusterImage, image: ClusterImage) -> None:
+        changed = {
+            name
+            for kind, name in before.configs.keys() | image.configs.keys()
+            if kind == "topics"
+            and before.configs.get((kind, name)) != image.configs.get((kind, name))
+        }
+        for partition in self._partitions.values():
+            if partition.topic in changed:
+                partition.log.reconfigure(self._log_config(image, partition.topic))
+
+    def _apply_topic(self, topic: TopicImage, image: ClusterImage) -> None:
+        config: LogConfig | None = None
+        for number, placed in topic.partitions.items():
+            if self._broker_id not in placed.replicas:
+                continue
+            key = (topic.name, number)
+            hosted = self._partitions.get(key)
+            if hosted is not None and hosted.topic_id != topic.topic_id:
+                self._drop(topic.name, number)
+                hosted = None
+            if hosted is None:
+                config = config or self._log_config(image, topic.name)
+                hosted = self._host(topic, number, config)
+            if hosted is not None:
+                self._follow(hosted, placed)
+
+    def _host(self, topic: TopicImage, number: int, config: LogConfig) -> Partition | None:
+        try:
+            opened = self._log_dirs.open_log(
+                TopicPartition(topic.name, number),
+                topic_id=topic.topic_id,
+                config=config,
+                now_ms=self._now_ms(),
+            )
+        except (KafkaStorage, OSError) as error:
+            log.error("Cannot open the log of %s-%d: %s", topic.name, number, error)
+            return None
+        hosted = Partition(
+            topic=topic.name,
+            partition=number,
+            topic_id=topic.topic_id,
+            broker_id=self._broker_id,
+            log=opened,
+        )
+        self._partitions[topic.name, number] = hosted
+        return hosted
+
+    def _follow(self, hosted: Partition, placed: PartitionImage) -> None:
+        try:
+            hosted.apply(placed.state, placed.replicas)
+        except (KafkaStorage, OSError) as error:
+            log.error("Cannot lead %s-%d: %s", hosted.topic, hosted.partition, error)
+
+    def _drop(self, topic: str, number: int) -> None:
+        dropped = self._partitions.pop((topic, number))
+        dropped.retire()
+        self._log_dirs.delete_log(TopicPartition(topic, number), now_ms=self._now_ms())
+        log.info("Log for partition %s-%d is scheduled for deletion", topic, number)
+
+    def set_aside_strays(self, image: ClusterImage) -> None:
+        """Keep apart the logs that no topic of the cluster owns; nothing is deleted."""
+        for found, topic_id in self._log_dirs.found_logs():
+            topic = image.topics.get(found.topic)
+            if (
+                topic is None
+                or found.partition not in topic.partitions
+                or (topic_id is not None and topic.topic_id != topic_id)
+            ):
+                moved = self._log_dirs.set_aside(found)
+                log.warning("No topic owns the log of %s; it was renamed to %s", found, moved)
