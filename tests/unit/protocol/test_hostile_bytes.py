@@ -13,7 +13,9 @@ from tests.unit.protocol.samples import api_messages, sample
 from penstock.protocol.apis import ApiKey
 from penstock.protocol.headers import decode_request_header
 from penstock.protocol.messages.fetch import FetchRequest
+from penstock.protocol.messages.list_groups import ListGroupsRequest
 from penstock.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from penstock.protocol.messages.offset_fetch import OffsetFetchRequest
 from penstock.protocol.messages.produce import ProduceRequest
 from penstock.protocol.primitives import MalformedMessage, encode_uvarint
 from penstock.protocol.schema import Message
@@ -107,25 +109,31 @@ def test_what_was_decoded_from_damaged_bytes_can_be_encoded_again() -> None:
 
 
 HUGE = 2**31 - 2
+PARTITION = bytes(6) + b"\0\0\0\1\0\1t\0\0\0\1" + bytes(4)  # A produce request up to its records.
+
+COUNT, LENGTH = "a count exceeds the data", "a length runs past the end"
 
 GIANTS = [
-    # A count of structs, of strings and of numbers, a string and a record set: all far too long.
-    (MetadataRequest, 1, HUGE.to_bytes(4, "big")),
-    (MetadataRequest, 9, encode_uvarint(HUGE)),
-    (MetadataResponse, 9, bytes(4) + encode_uvarint(2**32 - 1)),
-    (FetchRequest, 0, bytes(12) + HUGE.to_bytes(4, "big")),
-    (FetchRequest, 0, bytes(12) + b"\0\0\0\1\0\1t" + HUGE.to_bytes(4, "big")),
-    (ProduceRequest, 0, bytes(6) + b"\0\0\0\1\0\1t\0\0\0\1" + bytes(4) + HUGE.to_bytes(4, "big")),
-    (ProduceRequest, 9, encode_uvarint(2**32 - 1)),
+    # Counts of structs, of strings and of numbers, then the lengths of a record set and a string.
+    (MetadataRequest, 1, HUGE.to_bytes(4, "big"), COUNT),
+    (MetadataRequest, 9, encode_uvarint(HUGE), COUNT),
+    (MetadataResponse, 9, bytes(4) + encode_uvarint(2**32 - 1), COUNT),
+    (FetchRequest, 0, bytes(12) + HUGE.to_bytes(4, "big"), COUNT),
+    (FetchRequest, 0, bytes(12) + b"\0\0\0\1\0\1t" + HUGE.to_bytes(4, "big"), COUNT),
+    (OffsetFetchRequest, 1, b"\0\1g" + b"\0\0\0\1\0\1t" + HUGE.to_bytes(4, "big"), COUNT),
+    (ListGroupsRequest, 4, encode_uvarint(HUGE), COUNT),
+    (ProduceRequest, 0, PARTITION + HUGE.to_bytes(4, "big"), LENGTH),
+    (ProduceRequest, 9, encode_uvarint(2**32 - 1), LENGTH),
 ]
 
 
-@pytest.mark.parametrize(("message", "version", "data"), GIANTS)
-def test_a_giant_count_is_refused_before_anything_is_allocated(
-    message: type[Message], version: int, data: bytes
+@pytest.mark.parametrize(("message", "version", "data", "reason"), GIANTS)
+def test_a_giant_count_or_length_is_refused_before_anything_is_allocated(
+    message: type[Message], version: int, data: bytes, reason: str
 ) -> None:
     frame = data + bytes(100)
-    assert not decodes_or_is_malformed(message, version, frame)  # Compiles the codec.
+    with pytest.raises(MalformedMessage, match=reason):  # Also compiles the codec.
+        message.decode(frame, version)
     tracemalloc.start()
     try:
         assert not decodes_or_is_malformed(message, version, frame)
