@@ -16,25 +16,33 @@ _BUCKETS: Final = ((_LONGEST_US.bit_length() - _SUB_BITS) << _SUB_BITS) + _SUB
 class Histogram:
     """Durations in seconds."""
 
-    __slots__ = ("_counts", "_previous", "count", "longest_s", "sum_s")
+    __slots__ = ("_count_before", "_counts", "_previous", "sum_s")
 
     def __init__(self) -> None:
-        self.count = 0
         self.sum_s = 0.0
-        self.longest_s = 0.0
         self._counts = [0] * _BUCKETS
         self._previous: list[int] | None = None  # None: there was no window before this one.
+        self._count_before = 0  # Durations counted in all windows before this one.
 
     def observe(self, seconds: float) -> None:
         """Count one duration."""
-        self.count += 1
         self.sum_s += seconds
-        if seconds > self.longest_s:
-            self.longest_s = seconds
-        self._counts[bucket_of(int(seconds * 1_000_000))] += 1
+        us = int(seconds * 1_000_000)
+        if _SUB <= us <= _LONGEST_US:
+            # bucket_of without the call: every request comes by here.
+            shift = us.bit_length() - _SUB_BITS - 1
+            self._counts[(shift << _SUB_BITS) + (us >> shift)] += 1
+        else:
+            self._counts[bucket_of(us)] += 1
+
+    @property
+    def count(self) -> int:
+        """How many durations were counted since the beginning."""
+        return self._count_before + sum(self._counts)
 
     def roll(self) -> None:
         """Begin a new window."""
+        self._count_before = self.count
         self._previous = self._counts
         self._counts = [0] * _BUCKETS
 

@@ -4,12 +4,15 @@ A counter here is an attribute, so counting costs one addition and no call. Name
 text belong to `prometheus.py`, which reads these values when somebody scrapes.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from penstock.telemetry.histogram import Histogram
 
 WINDOW_S: Final = 60.0
+
+log = logging.getLogger("kafka.metrics.KafkaMetrics")
 
 
 class TopicMetrics:
@@ -55,22 +58,23 @@ class TopicMetrics:
 class RequestMetrics:
     """How often an API was asked for, how it went, how long it took."""
 
-    __slots__ = ("count", "errors", "local_time", "request_bytes", "response_bytes", "total_time")
+    __slots__ = ("errors", "local_time", "observe", "request_bytes", "response_bytes", "total_time")
 
     def __init__(self) -> None:
-        self.count = 0
         self.errors: dict[str, int] = {}  # By the name of the error code.
         self.request_bytes = 0
         self.response_bytes = 0
         self.total_time = (
             Histogram()
-        )  # From the last byte of the request to the answer's handing over.
+        )  # From a request's last byte to the handing over of its answer.
         self.local_time = Histogram()  # The part of it that was work and not waiting.
+        # Counts one request that took so many seconds in all.
+        self.observe: Callable[[float], None] = self.total_time.observe
 
-    def observe(self, seconds: float) -> None:
-        """Count one request that took this long in all."""
-        self.count += 1
-        self.total_time.observe(seconds)
+    @property
+    def count(self) -> int:
+        """Requests answered."""
+        return self.total_time.count
 
     def fail(self, error: str) -> None:
         """Count an error code that was answered."""
@@ -155,9 +159,12 @@ class Metrics:
         self._sources.append(source)
 
     def gauges(self) -> Iterable[Gauge]:
-        """The gauges of all sources, now."""
+        """The gauges of all sources, now; a source that fails does not hide the others."""
         for source in self._sources:
-            yield from source()
+            try:
+                yield from source()
+            except Exception:
+                log.exception("a source of metrics failed")
 
     def roll(self, now_s: float) -> None:
         """Begin a new window for percentiles where the last one is old enough."""

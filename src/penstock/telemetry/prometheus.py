@@ -28,9 +28,7 @@ _REASONS: Final = {
     400: "Bad Request",
     404: "Not Found",
     405: "Method Not Allowed",
-    408: "Request Timeout",
     431: "Request Header Fields Too Large",
-    503: "Service Unavailable",
 }
 
 
@@ -44,7 +42,7 @@ class MetricsEndpoint:
         self._addresses = addresses
         self._metrics = metrics
         self._servers: list[asyncio.Server] = []
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._serving: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
         self.ports: tuple[int, ...] = ()
 
     async def __aenter__(self) -> Self:
@@ -79,14 +77,20 @@ class MetricsEndpoint:
     async def _close(self) -> None:
         for server in self._servers:
             server.close()
-        for writer in self._writers:
+        for writer in self._serving:
             writer.transport.abort()  # Ends the wait for a scraper that sleeps.
+        if self._serving:
+            await asyncio.wait(self._serving.values())
         for server in self._servers:
             await server.wait_closed()
         self._servers.clear()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
+        task = asyncio.current_task()
+        if task is None or len(self._serving) >= CONNECTIONS_MAX:
+            writer.transport.abort()
+            return
+        self._serving[writer] = task
         try:
             async with asyncio.timeout(REQUEST_S_MAX):
                 writer.write(await self._answer(reader))
@@ -94,12 +98,10 @@ class MetricsEndpoint:
         except (OSError, TimeoutError):
             pass  # A scraper that went away or sleeps; the next one comes by itself.
         finally:
-            self._writers.discard(writer)
+            del self._serving[writer]
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader) -> bytes:
-        if len(self._writers) > CONNECTIONS_MAX:
-            return _plain(503)
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
@@ -145,7 +147,7 @@ def render(collected: Sequence["Metric"], accept: str) -> tuple[bytes, str]:
 
     try:
         encoder, content_type = choose_encoder(accept)
-    except ValueError:  # A version in the header that is none.
+    except (ValueError, TypeError):  # A version in the header that is none.
         encoder, content_type = choose_encoder("")
     everything = [*collected, *ProcessCollector(registry=None).collect()]
     return encoder(_Collected(everything)), content_type
