@@ -1,0 +1,125 @@
+"""At which offset each leader epoch began: what replicas compare to find where they part.
+
+The history is kept in `leader-epoch-checkpoint` beside the segments, in the text format of
+`checkpoints.py` with lines `epoch start-offset`, and flushed with every change, because a replica
+that forgets an epoch could keep records its leader never had.
+"""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from penstock.errors import CorruptRecord
+from penstock.storage.checkpoints import read_checkpoint, write_checkpoint
+
+FILE_NAME: Final = "leader-epoch-checkpoint"
+NO_EPOCH: Final = -1
+NO_OFFSET: Final = -1
+
+
+class EpochStart(NamedTuple):
+    """The first offset a leader of this epoch wrote, or would have written."""
+
+    epoch: int
+    start_offset: int
+
+
+class LeaderEpochs:
+    """Epochs and start offsets both grow from one entry to the next."""
+
+    __slots__ = ("_path", "entries", "latest")
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / FILE_NAME
+        self.entries: tuple[EpochStart, ...] = ()
+        self.latest = NO_EPOCH
+
+    def load(self) -> None:
+        """Read the file; CorruptRecord if it is not whole, FileNotFoundError if there is none."""
+        try:
+            words = read_checkpoint(self._path)
+            entries = [EpochStart(int(epoch), int(offset)) for epoch, offset in words]
+        except ValueError as error:
+            raise CorruptRecord(f"{self._path} has a line that is not epoch, offset") from error
+        for before, after in pairwise(entries):
+            if after.epoch <= before.epoch or after.start_offset < before.start_offset:
+                raise CorruptRecord(f"{self._path} is not in order")
+        self._set(tuple(entries))
+
+    def moved(self, directory: Path) -> None:
+        self._path = directory / FILE_NAME
+
+    # Changing; each of these writes the file first, so that a failure changes nothing.
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """A leader of this epoch writes from this offset on."""
+        if epoch > self.latest:
+            self._save(self.with_start(epoch, start_offset))
+
+    def with_start(self, epoch: int, start_offset: int) -> tuple[EpochStart, ...]:
+        """The history with one entry more; what it contradicts is dropped."""
+        kept = [e for e in self.entries if e.epoch < epoch and e.start_offset < start_offset]
+        return (*kept, EpochStart(epoch, start_offset))
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """The log ends at this offset now."""
+        self._save(tuple(e for e in self.entries if e.start_offset < end_offset))
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """The log begins at this offset now; the epoch it is in begins there too."""
+        before = [e for e in self.entries if e.start_offset <= start_offset]
+        if not before:
+            return
+        first = EpochStart(before[-1].epoch, start_offset)
+        self._save((first, *self.entries[len(before) :]))
+
+    def clear(self) -> None:
+        self._save(())
+
+    def restore(self, entries: tuple[EpochStart, ...]) -> None:
+        """Go back to an older history, in memory at least: an append did not happen."""
+        try:
+            self._save(entries)
+        except OSError:
+            self._set(entries)
+
+    def replace(self, entries: tuple[EpochStart, ...]) -> None:
+        """Take on a history that was read from the batches."""
+        self._save(entries)
+
+    def _save(self, entries: tuple[EpochStart, ...]) -> None:
+        if entries != self.entries:
+            write_checkpoint(self._path, [f"{epoch} {start}" for epoch, start in entries])
+            self._set(entries)
+
+    def _set(self, entries: tuple[EpochStart, ...]) -> None:
+        self.entries = entries
+        self.latest = entries[-1].epoch if entries else NO_EPOCH
+
+    # Asking
+
+    @property
+    def earliest(self) -> int:
+        return self.entries[0].epoch if self.entries else NO_EPOCH
+
+    def epoch_at(self, offset: int) -> int:
+        """The epoch in which an offset was written; -1: before all that is known."""
+        found = NO_EPOCH
+        for epoch, start_offset in self.entries:
+            if start_offset > offset:
+                break
+            found = epoch
+        return found
+
+    def end_of(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """The largest known epoch up to `epoch`, and where it ends; (-1, -1): unknown here.
+
+        An epoch newer than all we know is unknown: this replica may be the one that is behind.
+        """
+        if epoch == self.latest and epoch != NO_EPOCH:
+            return epoch, log_end_offset
+        if epoch < 0 or epoch > self.latest:
+            return NO_EPOCH, NO_OFFSET
+        later = next(e for e in self.entries if e.epoch > epoch)
+        earlier = [e for e in self.entries if e.epoch <= epoch]
+        return (earlier[-1].epoch if earlier else epoch), later.start_offset

@@ -1,0 +1,495 @@
+"""One partition's log: a row of segments, the last of which takes appends.
+
+The log knows offsets and bytes. Leadership, in-sync replicas and waiting belong to
+`replica/partition.py`, so all of this runs in a temporary directory without an event loop. What it
+puts together lives beside it: `segment` (bytes and indexes), `recovery` (opening), `producers`
+(sequence numbers and transactions), `leader_epochs`, `retention`.
+
+An append is a write to the page cache; `flush` brings it to the disk and moves the recovery point.
+One lock lets appends, reads and the chores of other threads take turns; it is never held over an
+fsync, except where `flush.messages` asks for one within the append.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple, TypeVar
+
+from penstock.errors import (
+    InconsistentTopicId,
+    KafkaStorage,
+    OffsetOutOfRange,
+    RecordBatchTooLarge,
+)
+from penstock.records.batch import BatchHeader
+from penstock.storage.appending import Append, Batches, add_as_follower, gather_as_leader
+from penstock.storage.checkpoints import read_topic_id, write_topic_id
+from penstock.storage.file_slice import EMPTY
+from penstock.storage.flushing import carry_out, gather
+from penstock.storage.leader_epochs import EpochStart
+from penstock.storage.log_config import LogConfig
+from penstock.storage.log_state import LogState
+from penstock.storage.producers import ProducerEntry, SequencedBatch
+from penstock.storage.recovery import Loading, load_log, reindex
+from penstock.storage.removal import leave, remove_oldest, replace_segments
+from penstock.storage.retention import deletable
+from penstock.storage.rolling import roll
+from penstock.storage.segment import CorruptIndex, ReadResult, Segment, TimestampOffset
+from penstock.storage.segment_row import SegmentRow
+from penstock.storage.topic_partition import (
+    DELETE,
+    TopicPartition,
+    leaving_name,
+    parse_directory_name,
+)
+from penstock.storage.transaction_index import AbortedTransaction
+from penstock.storage.truncation import start_anew, truncate_to
+
+__all__ = [
+    "AbortedTransaction",
+    "Appended",
+    "DeletedSegment",
+    "Log",
+    "ReadResult",
+    "TimestampOffset",
+    "TopicPartition",
+]
+
+Found = TypeVar("Found")
+
+
+class Appended(NamedTuple):
+    """Where a batch, or several in one append, came to lie."""
+
+    base_offset: int
+    last_offset: int  # A batch sent twice gets its first offsets back, and waits like the first.
+    log_append_ms: int | None  # None: the producer's own timestamps stand.
+    log_start_offset: int
+    is_duplicate: bool = False
+
+
+class DeletedSegment(NamedTuple):
+    """A segment that retention took out of the log."""
+
+    base_offset: int
+    size_bytes: int
+    reason: str
+
+
+class Log(LogState):
+    """The log of one partition on one broker."""
+
+    def __init__(
+        self,
+        directory: Path,
+        topic_partition: TopicPartition,
+        topic_id: bytes,
+        loading: Loading,
+    ) -> None:
+        super().__init__(load_log(loading), loading.report)
+        self.dir = directory
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self._lock = Lock()
+        self._unflushed_since_ms = loading.now_ms
+        self.reconfigure(loading.config)
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        *,
+        config: LogConfig,
+        now_ms: int,
+        clean: bool,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+        topic_id: bytes | None = None,  # None: whatever the directory says.
+        report: Callable[[str], None],
+    ) -> "Log":
+        """Open the log of a partition's directory, which exists; see `recovery.py`."""
+        topic_partition = parse_directory_name(directory.name)
+        if topic_partition is None:
+            raise ValueError(f"{directory.name} is not the name of a partition's directory")
+        known_id = read_topic_id(directory)
+        if known_id is None and topic_id is not None:
+            write_topic_id(directory, topic_id)
+            known_id = topic_id
+        if topic_id is not None and known_id != topic_id:
+            raise InconsistentTopicId(f"{directory} belongs to another topic of the same name")
+        loading = Loading(
+            directory=directory,
+            config=config,
+            now_ms=now_ms,
+            is_clean=clean,
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
+            report=report,
+        )
+        return cls(directory, topic_partition, known_id or bytes(16), loading)
+
+    def __repr__(self) -> str:
+        return f"Log({self.dir}, [{self.log_start_offset}, {self.log_end_offset}))"
+
+    def reconfigure(self, config: LogConfig) -> None:
+        """Settings of the topic changed; segments that exist keep their index sizes."""
+        self.config = config
+        self._is_append_time = config.is_append_time
+
+    # Appending
+
+    def append_as_leader(
+        self,
+        batches: Batches,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        verify_producer: bool = True,
+        transaction_version: int = 0,
+    ) -> Appended:
+        """Give batches their offsets and write them, all or none; they are stamped in place.
+
+        Length, magic and CRC are checked already. Coordinators write without sequence numbers
+        (`verify_producer=False`); from transaction version 2 on, markers bring a new epoch.
+        """
+        with self._lock:
+            if self.failure is not None:
+                self.health()
+            config = self.config
+            append = Append(self.log_end_offset, self.producer_state.table)
+            append_ms = now_ms if self._is_append_time else None
+            gather_as_leader(
+                append,
+                batches,
+                leader_epoch=leader_epoch,
+                append_ms=append_ms,
+                bytes_max=config.max_message_bytes,
+                verify_producer=verify_producer,
+                transaction_version=transaction_version,
+            )
+            if append.duplicate is not None:
+                return self._duplicate(append.duplicate)
+            if append.size > config.segment_bytes:
+                raise RecordBatchTooLarge(
+                    f"{append.size} bytes do not fit a segment of {config.segment_bytes}"
+                )
+            if leader_epoch > self.epoch_history.latest:
+                append.epochs.append((leader_epoch, append.first_offset))
+            self._write(append, now_ms)
+            return Appended(
+                append.first_offset, append.next_offset - 1, append_ms, self.log_start_offset
+            )
+
+    def append_as_follower(self, batches: Batches, *, now_ms: int) -> Appended:
+        """Write batches whose offsets the leader gave; those written before a failure stay."""
+        with self._lock:
+            self.health()
+            first_offset = batches[0][0].base_offset if batches else self.log_end_offset
+            append = self._new_append()
+            for header, batch in batches:
+                if append.buffers and self._is_too_much(append, header, now_ms):
+                    self._write(append, now_ms)
+                    append = self._new_append()
+                add_as_follower(append, header, batch, self.epoch_history.latest)
+            if append.buffers:
+                self._write(append, now_ms)
+            return Appended(first_offset, self.log_end_offset - 1, None, self.log_start_offset)
+
+    def _new_append(self) -> Append:
+        return Append(self.log_end_offset, self.producer_state.table)
+
+    def _is_too_much(self, append: Append, header: BatchHeader, now_ms: int) -> bool:
+        size = append.size + header.size_bytes
+        timestamp = max(append.largest_timestamp, header.max_timestamp)
+        active = self.row.active
+        return active.must_roll(size, header.last_offset, timestamp, now_ms, self.config)
+
+    def _duplicate(self, known: SequencedBatch) -> Appended:
+        return Appended(
+            known.first_offset,
+            known.last_offset,
+            known.timestamp if self._is_append_time else None,
+            self.log_start_offset,
+            is_duplicate=True,
+        )
+
+    def _write(self, append: Append, now_ms: int) -> None:
+        """Write an append into the right segment; a failure leaves everything as it was."""
+        if not append.buffers:
+            return
+        epochs, update = self.epoch_history, append.update
+        known_epochs = epochs.entries
+        segment = self.row.active
+        aborted_count = segment.transactions.count
+        last_offset = append.next_offset - 1
+        try:
+            if segment.must_roll(
+                append.size, last_offset, append.largest_timestamp, now_ms, self.config
+            ):
+                segment = roll(self, append.first_offset, now_ms)
+                aborted_count = 0
+            for epoch, start_offset in append.epochs:
+                epochs.assign(epoch, start_offset)
+            if update is not None and update.aborted:
+                segment.transactions.append(update.aborted)
+            segment.append(append.buffers, append.size, append.placed)
+        except OSError as error:
+            self._undo(segment, aborted_count, known_epochs)
+            raise KafkaStorage(f"{self.topic_partition} cannot be written: {error}") from error
+        self._written(append, now_ms)
+
+    def _undo(self, segment: Segment, aborted_count: int, epochs: tuple[EpochStart, ...]) -> None:
+        self.epoch_history.restore(epochs)
+        with suppress(OSError):
+            segment.transactions.truncate(aborted_count)
+
+    def _written(self, append: Append, now_ms: int) -> None:
+        if self.recovery_point == self.log_end_offset:
+            self._unflushed_since_ms = now_ms
+        end_offset = self.log_end_offset = append.next_offset
+        if append.update is not None:
+            append.update.apply(end_offset, self.high_watermark)
+        else:
+            append.table.end_offset = end_offset
+        if end_offset - self.recovery_point >= self.config.flush_messages:
+            with self._storage_errors():
+                carry_out(self, gather(self, closed_only=False))
+
+    # Rolling
+
+    def roll(self, now_ms: int) -> None:
+        """Begin a new segment, unless the active one is empty."""
+        with self._lock, self._storage_errors():
+            if self.row.active.size:
+                roll(self, self.log_end_offset, now_ms)
+
+    # Reading
+
+    def read(self, offset: int, *, bytes_max: int, end_offset: int, min_one: bool) -> ReadResult:
+        """Whole batches of one segment from `offset` on, none of `end_offset` or above.
+
+        At most `bytes_max`, except that a first batch larger than that comes with `min_one`.
+        """
+        with self._lock:
+            log_end_offset = self.log_end_offset
+            if not self.log_start_offset <= offset <= log_end_offset:
+                raise OffsetOutOfRange(
+                    f"offset {offset} is outside [{self.log_start_offset}, {log_end_offset}]"
+                )
+            end_offset = min(end_offset, log_end_offset)
+            if offset >= end_offset:
+                return ReadResult(EMPTY, offset)
+            return self._find(
+                lambda row: row.read(
+                    offset,
+                    bytes_max=bytes_max,
+                    end_offset=end_offset,
+                    log_end_offset=log_end_offset,
+                    min_one=min_one,
+                )
+            )
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record as new as a timestamp; None: all are older."""
+        with self._lock:
+            return self._find(lambda row: row.find_timestamp(timestamp, self.log_start_offset))
+
+    def max_timestamp_offset(self) -> TimestampOffset | None:
+        """The newest record, the first of several; None: no record has a timestamp."""
+        with self._lock:
+            return self._find(lambda row: row.find_largest_timestamp(self.log_start_offset))
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records from `start` up to before `end`."""
+        with self._lock:
+            return self._find(lambda row: row.aborted_transactions(start, end))
+
+    def _find(self, look: Callable[[SegmentRow], Found]) -> Found:
+        """Look something up; an index that proves wrong is built anew, and asked again."""
+        try:
+            try:
+                return look(self.row)
+            except CorruptIndex as error:
+                self.report(f"{error}; rebuilding the indexes of {error.segment.log_path}")
+                reindex(error.segment)
+                if error.segment is not self.row.active:
+                    error.segment.close_for_append()
+                return look(self.row)
+        except OSError as error:
+            raise KafkaStorage(f"{self.topic_partition} cannot be read: {error}") from error
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where readers of committed records stop: before all that is not decided for good."""
+        table = self.producer_state.table
+        high_watermark = self.high_watermark
+        if not table.open and not table.completed:
+            return high_watermark
+        unstable = table.first_unstable(high_watermark)
+        if unstable is None:
+            return high_watermark
+        return min(max(unstable, self.log_start_offset), high_watermark)
+
+    @property
+    def size_bytes(self) -> int:
+        return self.row.size_bytes
+
+    @property
+    def active_size_bytes(self) -> int:
+        return self.row.active.size
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments in order, the active one last; for the cleaner and for tools."""
+        return self.row.segments
+
+    # Leader epochs
+
+    @property
+    def latest_epoch(self) -> int:
+        return self.epoch_history.latest
+
+    @property
+    def earliest_epoch(self) -> int:
+        return self.epoch_history.earliest
+
+    @property
+    def epochs(self) -> tuple[EpochStart, ...]:
+        return self.epoch_history.entries
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch an offset was written in; -1: not known."""
+        return self.epoch_history.epoch_at(offset)
+
+    def epoch_end_offset(self, epoch: int) -> tuple[int, int]:
+        """The largest known epoch up to `epoch`, and where it ends; (-1, -1): unknown here."""
+        return self.epoch_history.end_of(epoch, self.log_end_offset)
+
+    def assign_epoch_start(self, epoch: int, offset: int) -> None:
+        """A leader of this epoch writes from this offset on; flushed before we return."""
+        with self._lock, self._storage_errors():
+            self.epoch_history.assign(epoch, offset)
+
+    # Producers
+
+    def producers(self) -> list[ProducerEntry]:
+        """What is known of every producer, for DescribeProducers."""
+        return list(self.producer_state.table.entries.values())
+
+    def remove_expired_producers(self, now_ms: int) -> int:
+        """Forget producers that were idle too long; how many."""
+        with self._lock:
+            table = self.producer_state.table
+            return table.remove_expired(now_ms, self.config.producer_id_expiration_ms)
+
+    # Flushing
+
+    def is_flush_due(self, now_ms: int) -> bool:
+        """Whether records wait longer than `flush.ms` allows."""
+        waits = self.log_end_offset > self.recovery_point
+        return waits and now_ms - self._unflushed_since_ms >= self.config.flush_ms
+
+    @property
+    def has_unflushed_segments(self) -> bool:
+        """Whether closed segments wait for `flush(closed_only=True)`; a roll leaves that to you."""
+        return self.recovery_point < self.row.active.base_offset
+
+    def flush(self, *, closed_only: bool = False) -> None:
+        """Bring records to the disk; may run in another thread while appends go on."""
+        with self._lock, self._storage_errors():
+            self.health()
+            work = gather(self, closed_only=closed_only)
+        carry_out(self, work)
+
+    @contextmanager
+    def _storage_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise KafkaStorage(f"{self.topic_partition} cannot be changed: {error}") from error
+
+    # Truncating
+
+    def truncate_to(self, offset: int) -> None:
+        """Forget everything from an offset on, as a follower does that parted from its leader."""
+        with self._lock, self._storage_errors():
+            self.health()
+            self._find(lambda _: truncate_to(self, offset))
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Forget everything and go on at another offset."""
+        with self._lock, self._storage_errors():
+            self.health()
+            start_anew(self, offset)
+
+    # Deleting
+
+    def delete_records_before(self, offset: int) -> None:
+        """Records before the offset are gone for readers; their files go with retention."""
+        with self._lock, self._storage_errors():
+            self.health()
+            if not 0 <= offset <= self.high_watermark:
+                raise OffsetOutOfRange(
+                    f"records can be deleted up to {self.high_watermark}, not to {offset}"
+                )
+            if offset > self.log_start_offset:
+                self.starts_at(offset)
+
+    def retain(self, now_ms: int) -> list[DeletedSegment]:
+        """Take out the segments that are too old, too many, or before the log's start."""
+        with self._lock, self._storage_errors():
+            if self.failure is not None:
+                return []
+            row = self.row
+            count, reason = deletable(
+                row.segments,
+                self.config,
+                now_ms=now_ms,
+                log_start_offset=self.log_start_offset,
+                log_end_offset=self.log_end_offset,
+                high_watermark=self.high_watermark,
+            )
+            old = row.segments[:count]
+            if not old:
+                return []
+            if count == len(row):
+                roll(self, self.log_end_offset, now_ms)
+            remove_oldest(self, old, due_ms=now_ms + self.config.file_delete_delay_ms)
+            return [DeletedSegment(s.base_offset, s.size, reason) for s in old]
+
+    def delete_expired_files(self, now_ms: int) -> int:
+        """Remove the files of deleted segments whose delay is over; how many."""
+        with self._lock:
+            return self.doomed.remove_due(now_ms)
+
+    # Replacing, for the cleaner
+
+    def replace_segments(
+        self, new: Sequence[Segment], old: Sequence[Segment], *, now_ms: int
+    ) -> None:
+        """Put cleaned segments (`.cleaned`, closed) in the place of others, crash or no crash."""
+        with self._lock, self._storage_errors():
+            due_ms = now_ms + self.config.file_delete_delay_ms
+            replace_segments(self, new, old, due_ms=due_ms)
+
+    # Closing
+
+    def close(self) -> None:
+        """Flush everything and let the files go; the next start need not read the log."""
+        with self._lock:
+            if self.failure is not None:
+                return
+            with self._storage_errors():
+                self.row.active.close_for_append()
+                self.producer_state.table.end_offset = self.log_end_offset
+                self.producer_state.take_snapshot()
+            carry_out(self, gather(self, closed_only=False))
+            self.failure = "it was closed"
+
+    def rename_for_delete(self) -> Path:
+        """Give the directory a name that says it is deleted; the log takes nothing any more."""
+        with self._lock, self._storage_errors():
+            leave(self, self.dir.with_name(leaving_name(self.topic_partition, DELETE)))
+            self.failure = "it was deleted"
+            return self.dir

@@ -1,0 +1,63 @@
+"""What a log consists of; `Log` adds what can be done with it.
+
+The steps that are long enough for a file of their own (`flushing`, `truncation`, `removal`) work on
+this, under the log's lock.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from penstock.errors import KafkaStorage
+from penstock.storage.doomed_files import DoomedFiles
+from penstock.storage.leader_epochs import LeaderEpochs
+from penstock.storage.log_config import LogConfig
+from penstock.storage.producer_state import ProducerState
+from penstock.storage.recovery import LoadedLog
+from penstock.storage.segment_row import SegmentRow
+from penstock.storage.topic_partition import TopicPartition
+
+
+class LogState:
+    """Offsets from `log_start_offset` up to before `log_end_offset`.
+
+    What lies below `recovery_point` is on the disk. `high_watermark` is set by the partition;
+    readers, retention and DeleteRecords obey it.
+    """
+
+    dir: Path
+    topic_partition: TopicPartition
+    config: LogConfig
+
+    def __init__(self, loaded: LoadedLog, report: Callable[[str], None]) -> None:
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.recovery_point = loaded.recovery_point
+        self.high_watermark = loaded.log_start_offset
+        self.row = SegmentRow(loaded.segments)
+        self.producer_state = loaded.producers
+        self.epoch_history = loaded.epochs
+        self.doomed = DoomedFiles()
+        self.failure: str | None = None  # None: healthy; a sentence: never writable again.
+        self.report = report
+
+    row: SegmentRow
+    producer_state: ProducerState
+    epoch_history: LeaderEpochs
+
+    def health(self) -> None:
+        """Raise KafkaStorage if the log can never be written again."""
+        if self.failure is not None:
+            raise KafkaStorage(f"{self.topic_partition} is offline: {self.failure}")
+
+    def starts_at(self, offset: int) -> None:
+        """Records before the offset are gone."""
+        self.log_start_offset = offset
+        self.epoch_history.truncate_from_start(offset)
+        self.producer_state.log_start_moved(offset)
+
+    def ends_at(self, offset: int) -> None:
+        """Records from the offset on are gone."""
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.high_watermark = min(self.high_watermark, offset)

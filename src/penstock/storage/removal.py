@@ -1,0 +1,64 @@
+"""Taking segments out of a log: they are renamed now, and their files go after a delay."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from penstock.storage.durable_file import sync_directory
+from penstock.storage.log_state import LogState
+from penstock.storage.segment import Segment
+from penstock.storage.segment_files import DELETED, SWAP
+
+
+def remove_oldest(log: LogState, old: Sequence[Segment], *, due_ms: int) -> None:
+    """Move the log's start first: nobody shall look for what is being renamed."""
+    row = log.row
+    row.replace(old, [])
+    if row.first.base_offset > log.log_start_offset:
+        log.starts_at(row.first.base_offset)
+    for segment in old:
+        doom(log, segment, log.producer_state.forget_snapshot(segment.base_offset), due_ms=due_ms)
+
+
+def replace_segments(
+    log: LogState, new: Sequence[Segment], old: Sequence[Segment], *, due_ms: int
+) -> None:
+    """Put cleaned segments in the place of others, crash or no crash.
+
+    Until all are `.swap` a restart drops them; from then on a restart completes the swap.
+    """
+    for segment in new:
+        segment.sync()
+    # From the last on: a crash in between leaves the first `.cleaned`, which voids the others.
+    for segment in sorted(new, key=lambda segment: -segment.base_offset):
+        segment.rename(SWAP)
+    sync_directory(log.dir)
+    log.row.replace(old, new)
+    for segment in old:
+        snapshot = None
+        if segment.base_offset not in log.row.bases:
+            snapshot = log.producer_state.forget_snapshot(segment.base_offset)
+        doom(log, segment, snapshot, due_ms=due_ms)
+    for segment in new:
+        segment.rename("")
+    sync_directory(log.dir)
+
+
+def doom(log: LogState, segment: Segment, snapshot: Path | None, *, due_ms: int) -> None:
+    """Rename a segment's files, and the snapshot at its beginning, and note when they go."""
+    paths = segment.rename(DELETED)
+    if snapshot is not None:
+        with suppress(FileNotFoundError):
+            paths.append(snapshot.replace(snapshot.with_name(snapshot.name + DELETED)))
+    log.doomed.add(paths, due_ms)
+
+
+def leave(log: LogState, directory: Path) -> None:
+    """Give the log's directory another name; files that are open do not mind."""
+    log.dir.rename(directory)
+    log.dir = directory
+    for segment in log.row:
+        segment.moved(directory)
+    log.producer_state.moved(directory)
+    log.epoch_history.moved(directory)
+    log.doomed.moved(directory)

@@ -1,0 +1,96 @@
+"""The files of a partition's directory: what they are called, and what a crash left among them.
+
+Deleting and compacting go through renames, so an interrupted one shows in the suffixes:
+
+    .deleted   was to be removed after a delay: removed now
+    .cleaned   compaction was still writing it: dropped
+    .swap      compaction had finished it: takes the place of the segments it was made from
+
+What the segments hold is not looked at here, except to see how far a `.swap` segment reaches.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from penstock.storage import producer_snapshot
+from penstock.storage.batch_scan import walk
+from penstock.storage.durable_file import sync_directory
+from penstock.storage.file_slice import LogFile
+from penstock.storage.segment import LOG_SUFFIX, SUFFIXES
+
+DELETED: Final = ".deleted"
+CLEANED: Final = ".cleaned"
+SWAP: Final = ".swap"
+
+_KINDS: Final = (*SUFFIXES, producer_snapshot.SUFFIX)
+_NAME: Final = re.compile(r"(\d{20})(\.[a-z]+)(\.[a-z]+)?\Z")
+
+Report = Callable[[str], None]
+
+
+class SegmentFile(NamedTuple):
+    """One file, by the parts of its name."""
+
+    path: Path
+    base_offset: int
+    kind: str
+    state: str  # "" for a file in use.
+    size: int
+
+
+def list_files(directory: Path) -> list[SegmentFile]:
+    """The files of segments and snapshots in order; others are none of our business."""
+    found = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            match = _NAME.match(entry.name)
+            if match is None or match[2] not in _KINDS:
+                continue
+            state, size = match[3] or "", entry.stat().st_size
+            found.append(SegmentFile(Path(entry.path), int(match[1]), match[2], state, size))
+    return sorted(found)
+
+
+def finish_interrupted(directory: Path, report: Report) -> list[SegmentFile]:
+    """Complete or undo what a crash interrupted; the files that are in use now."""
+    files = list_files(directory)
+    if all(not file.state for file in files):
+        return files
+    cleaned = [file for file in files if file.state == CLEANED]
+    # A swap above an unfinished segment belongs to a replacement that is not complete.
+    limit = min((file.base_offset for file in cleaned), default=None)
+    swaps = [file for file in files if file.state == SWAP]
+    void = [file for file in swaps if limit is not None and file.base_offset >= limit]
+    for file in [*cleaned, *void, *(file for file in files if file.state == DELETED)]:
+        file.path.unlink()
+    if cleaned or void:
+        report(f"Dropped {len(cleaned) + len(void)} files of an unfinished cleaning in {directory}")
+    _complete_swaps(directory, files, [file for file in swaps if file not in void], report)
+    sync_directory(directory)
+    return list_files(directory)
+
+
+def _complete_swaps(
+    directory: Path, files: list[SegmentFile], swaps: list[SegmentFile], report: Report
+) -> None:
+    logs = [file for file in swaps if file.kind == LOG_SUFFIX]
+    if logs:
+        start = min(file.base_offset for file in logs)
+        end = max(_end_offset(file) for file in logs)
+        for file in files:
+            if not file.state and start <= file.base_offset < end:
+                file.path.unlink()
+        report(f"Completed the swap of cleaned segments {start} to {end} in {directory}")
+    for file in swaps:
+        file.path.replace(file.path.with_suffix(""))
+
+
+def _end_offset(file: SegmentFile) -> int:
+    end = file.base_offset
+    opened = LogFile(file.path, os.O_RDONLY)
+    for place in walk(opened.fd, 0, file.size):
+        end = place.last_offset + 1
+    return end
