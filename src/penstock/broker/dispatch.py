@@ -47,6 +47,9 @@ HANDLERS: dict[ApiKey, str] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions",
 }
 
+# Defined, but not yet final in Apache Kafka, which does not offer it either.
+_UNSTABLE_FROM = {ApiKey.INIT_PRODUCER_ID: 6}
+
 _KEY_AND_VERSION = struct.Struct(">hh")
 _SIZE = struct.Struct(">i")
 _CORRELATION_ID = struct.Struct(">i")
@@ -156,12 +159,13 @@ class Dispatcher:
             module_name = HANDLERS[api_key]
         except (ValueError, KeyError):
             raise CloseConnection(f"API key {key} is not served") from None
-        lowest, highest = supported_versions(api_key)
-        if not lowest <= version <= highest:
+        served = versions_of(api_key)
+        if version not in served:
             if api_key is ApiKey.API_VERSIONS:
                 return None
             raise CloseConnection(
-                f"version {version} of {api_key.name} is not served ({lowest} to {highest} are)"
+                f"version {version} of {api_name(api_key)} is not served, "
+                f"{served[0]} to {served[-1]} are"
             )
         module = importlib.import_module(f"penstock.broker.handlers.{module_name}")
         metrics = self._broker.metrics.request(api_name(api_key))
@@ -197,11 +201,11 @@ def _unknown_api_versions(frame: memoryview) -> Parts:
     return _framed(ApiKey.API_VERSIONS, 0, correlation_id, response)
 
 
-def api_versions_response(served: Mapping[ApiKey, tuple[int, int]]) -> ApiVersionsResponse:
+def api_versions_response(served: Mapping[ApiKey, range]) -> ApiVersionsResponse:
     return ApiVersionsResponse(
         api_keys=[
-            ApiVersion(api_key=api_key, min_version=lowest, max_version=highest)
-            for api_key, (lowest, highest) in sorted(served.items())
+            ApiVersion(api_key=api_key, min_version=versions[0], max_version=versions[-1])
+            for api_key, versions in sorted(served.items())
         ]
     )
 
@@ -220,6 +224,11 @@ def _framed(api_key: ApiKey, version: int, correlation_id: int, response: Any) -
     return parts
 
 
-def served_versions() -> dict[ApiKey, tuple[int, int]]:
+def versions_of(api_key: ApiKey) -> range:
+    known = supported_versions(api_key)
+    return range(known.start, min(known.stop, _UNSTABLE_FROM.get(api_key, known.stop)))
+
+
+def served_versions() -> dict[ApiKey, range]:
     """What this broker answers, API by API; ApiVersions and docs/support.md say just this."""
-    return {api_key: supported_versions(api_key) for api_key in HANDLERS}
+    return {api_key: versions_of(api_key) for api_key in HANDLERS}
