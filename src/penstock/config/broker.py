@@ -73,7 +73,7 @@ class BrokerConfig(BrokerFields):
     static: Mapping[str, str]
     cluster_wide: Mapping[str, str]
     per_broker: Mapping[str, str]
-    warnings: tuple[str, ...]  # What was given and is not used, one sentence each.
+    warnings: tuple[str, ...]  # What was given last and is not used, one sentence each.
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class BrokerConfig(BrokerFields):
         *,
         cluster_wide: Mapping[str, str] | None = None,
         per_broker: Mapping[str, str] | None = None,
-        warnings: Iterable[str] = (),
+        warnings: Iterable[str] | None = None,
         host_name: Callable[[], str] | None = None,
     ) -> None:
         layers = (_known_static(static), cluster_wide or {}, per_broker or {})
@@ -98,7 +98,8 @@ class BrokerConfig(BrokerFields):
             static=dict(static),
             cluster_wide=dict(layers[1]),
             per_broker=dict(layers[2]),
-            warnings=(*_unknown_warnings(static), *warnings),
+            warnings=tuple(_unknown_warnings(static) if warnings is None else warnings),
+            _stored=(layers[1], layers[2]),
             _host_name=host_name,
         )
 
@@ -127,26 +128,35 @@ class BrokerConfig(BrokerFields):
 
         An entry there that cannot be used is told in `warnings` and left out: one bad entry must
         not keep a broker from starting. What a client asks to set is checked before it is stored,
-        by `altered.py`.
+        by `altered.py`. Where the store holds what it held before, the answer is this very value.
         """
+        if self.__dict__["_stored"] == (cluster_wide, per_broker):
+            return self
         warnings: list[str] = []
         usable = (_usable_dynamic(cluster_wide, warnings), _usable_dynamic(per_broker, warnings))
         none: dict[str, str] = {}
         for for_all, for_one in (usable, (usable[0], none), (none, none)):
             try:
-                return self.with_dynamic_strict(for_all, for_one, warnings=warnings)
+                new = self._with_layers(for_all, for_one, warnings)
             except ConfigError as error:
                 warnings.append(f"dynamic settings are left out: {error}")
+            else:
+                new.__dict__["_stored"] = (dict(cluster_wide), dict(per_broker))
+                return new
         raise AssertionError("the static settings alone have been accepted before")
 
     def with_dynamic_strict(
+        self, cluster_wide: Mapping[str, str], per_broker: Mapping[str, str]
+    ) -> "BrokerConfig":
+        """The same under dynamic settings that must all be usable, or ConfigError."""
+        return self._with_layers(cluster_wide, per_broker, ())
+
+    def _with_layers(
         self,
         cluster_wide: Mapping[str, str],
         per_broker: Mapping[str, str],
-        *,
-        warnings: Iterable[str] = (),
+        warnings: Iterable[str],
     ) -> "BrokerConfig":
-        """The same under dynamic settings that must all be usable, or ConfigError."""
         return BrokerConfig(
             self.static,
             cluster_wide=cluster_wide,

@@ -269,6 +269,23 @@ def test_a_bad_entry_in_the_store_is_a_warning_and_the_others_hold() -> None:
     ] * 3
 
 
+def test_only_what_was_given_last_is_warned_of() -> None:
+    loaded = load(None, {"no.such": "1"})
+    assert len(loaded.warnings) == 1
+    dynamic = loaded.with_dynamic({"log.roll.ms": "9"}, {})
+    assert dynamic.warnings == ()
+    assert dynamic.with_static({"broker.id": "1"}).warnings == loaded.warnings
+
+
+def test_what_the_store_held_before_makes_no_new_value() -> None:
+    loaded = config()
+    assert loaded.with_dynamic({}, {}) is loaded
+    stored = {"log.roll.ms": "9", "no.such": "1"}
+    dynamic = loaded.with_dynamic(stored, {})
+    assert dynamic.with_dynamic(dict(stored), {}) is dynamic
+    assert dynamic.with_dynamic({"log.roll.ms": "9"}, {}) is not dynamic
+
+
 def test_dynamic_settings_that_contradict_the_rest_are_left_out_as_a_whole() -> None:
     dynamic = config().with_dynamic({"log.roll.ms": "9"}, {"log.cleaner.threads": "1000"})
     assert (dynamic.log_roll_ms, dynamic.log_cleaner_threads) == (9, 1)

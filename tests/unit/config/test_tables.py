@@ -1,7 +1,11 @@
 """The tables hold every setting of a broker of Kafka 3.9 on ZooKeeper and of 4.3, as Kafka does."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+import penstock
 from penstock.config import acting
 from penstock.config.broker import BROKER_SETTINGS, DYNAMIC_ONLY, TABLES
 from penstock.config.group import GROUP_SETTINGS
@@ -116,6 +120,31 @@ CLUSTER_WIDE = """
     unclean.leader.election.enable
 """
 
+SOURCE = Path(penstock.__file__).parent
+
+# Settings that act under another name: rules.py or topic.py turns them into another setting, or
+# their reader puts the name together or asks LogConfig a question.
+BY_RULE = {
+    "advertised.host.name",
+    "advertised.port",
+    "broker.id.generation.enable",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+    "host.name",
+    "log.dir",
+    "log.message.timestamp.difference.max.ms",
+    "log.retention.hours",
+    "log.retention.minutes",
+    "log.roll.hours",
+    "log.roll.jitter.hours",
+    "message.timestamp.difference.max.ms",
+    "message.timestamp.type",
+    "node.id",
+    "port",
+    "reserved.broker.max.id",
+}
+
 # Ours, and those of 3.9 that 4.3 no longer has.
 CLUSTER_WIDE_BEYOND = {
     "flush.on.ack",
@@ -184,3 +213,23 @@ def test_only_settings_there_are_are_said_to_act() -> None:
     assert set(TOPIC_SETTINGS) >= acting.TOPIC
     assert BROKER_SETTINGS.acts("listeners") and not BROKER_SETTINGS.acts("num.io.threads")
     assert TOPIC_SETTINGS.acts("retention.ms") and not TOPIC_SETTINGS.acts("remote.storage.enable")
+
+
+def readers() -> str:
+    """All code that could obey a setting: everything but the settings themselves."""
+    rooms = (path for path in SOURCE.iterdir() if path.is_dir() and path.name != "config")
+    files = (file for room in rooms for file in room.rglob("*.py"))
+    return "\n".join(f.read_text() for f in files if f.name != "log_config.py")
+
+
+def test_a_setting_that_is_said_to_act_is_read_by_somebody() -> None:
+    code = readers()
+    words = set(re.findall(r"\w+", code))
+    by_topics = {BROKER_NAMES[name] for name in acting.TOPIC if name in BROKER_NAMES}
+    silent = [
+        name
+        for name in sorted(acting.BROKER - by_topics)
+        if BROKER_SETTINGS[name].attribute not in words and f'"{name}"' not in code
+    ]
+    silent += [n for n in sorted(acting.TOPIC) if TOPIC_SETTINGS[n].attribute not in words]
+    assert [name for name in silent if name not in BY_RULE] == []
