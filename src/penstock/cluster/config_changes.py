@@ -7,7 +7,7 @@ kept. Whether a value makes sense was checked before.
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from penstock.cluster import znodes
 from penstock.cluster.fenced_writes import FencedWrites
@@ -19,8 +19,7 @@ from penstock.meta.store import Create, Delete, MetaError, Op, Set
 NOTES_KEPT = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigChange:
+class ConfigChange(NamedTuple):
     """All overrides an entity has from now on; an empty mapping takes them all away."""
 
     kind: str

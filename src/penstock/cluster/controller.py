@@ -8,8 +8,8 @@ for a moment, but never shows what the store does not have. One change at a time
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from penstock.cluster import znodes
 from penstock.cluster.config_changes import ConfigChange, ConfigChanges
@@ -52,6 +52,8 @@ __all__ = [
     "allocate_producer_ids",
 ]
 
+T = TypeVar("T")
+
 _log = logging.getLogger("penstock.cluster.controller")
 
 
@@ -62,6 +64,7 @@ class Controller:
         self._writes = writes
         self._ledger = ledger
         self._one_at_a_time = asyncio.Lock()
+        self._under_way: set[asyncio.Task[Any]] = set()  # Held, or they might be collected.
         self._changes = PartitionChanges(writes, ledger)
         self._membership = Membership(writes, ledger, self._changes)
         self._topics = Topics(writes, ledger, random_bytes)
@@ -99,7 +102,7 @@ class Controller:
         ledger = Ledger(image, min_insync_replicas=min_insync_replicas)
         ledger.fill(topics, configs, brokers)
         controller = cls(FencedWrites(store, epoch_version), ledger, random_bytes)
-        await controller._take_over([left.name for left in topics.unsettled])
+        await controller._carry_out(controller._take_over([u.name for u in topics.unsettled]))
         return controller
 
     @property
@@ -122,41 +125,17 @@ class Controller:
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool
     ) -> list[TopicImage | ProtocolError]:
-        async with self._change():
-            plans = self._topics.plan(topics)
-            possible = [plan for plan in plans if isinstance(plan, Planned)]
-            errors = {} if validate_only else await self._topics.create(possible)
-        return [
-            errors.get(plan.topic.name, plan.topic) if isinstance(plan, Planned) else plan
-            for plan in plans
-        ]
+        """One outcome for each, in order; small topics of a call are made in one write."""
+        return await self._carry_out(self._create_topics(topics, validate_only))
 
     async def delete_topics(self, names: Sequence[str]) -> list[ProtocolError | None]:
-        outcomes: list[ProtocolError | None] = []
-        for name in names:
-            try:
-                async with self._change():
-                    await self._topics.delete(name)
-                outcomes.append(None)
-            except ProtocolError as error:
-                outcomes.append(error)
-        return outcomes
+        return [await self._outcome(self._topics.delete(name)) for name in names]
 
     async def create_partitions(
         self, requests: Sequence[NewPartitions], *, validate_only: bool
     ) -> list[ProtocolError | None]:
-        outcomes: list[ProtocolError | None] = []
-        for request in requests:
-            try:
-                async with self._change():
-                    if validate_only:
-                        self._topics.plan_growth(request)
-                    else:
-                        await self._topics.grow(request)
-                outcomes.append(None)
-            except ProtocolError as error:
-                outcomes.append(error)
-        return outcomes
+        grow = self._topics.check_growth if validate_only else self._topics.grow
+        return [await self._outcome(grow(request)) for request in requests]
 
     def config_version(self, kind: str, name: str) -> int:
         """What `ConfigChange.expected_version` is compared with; -1 where nothing is set."""
@@ -164,26 +143,19 @@ class Controller:
 
     async def set_configs(self, changes: Sequence[ConfigChange]) -> None:
         """Replace the settings of all these entities in one step."""
-        async with self._change():
-            before = [self.image.config(change.kind, change.name) for change in changes]
-            await self._configs.apply(changes)
-            if any(MIN_ISR in {**c.config, **old} for c, old in zip(changes, before, strict=True)):
-                await self._align_min_isr()
+        await self._carry_out(self._set_configs(changes))
 
     async def reconcile_brokers(self) -> None:
         """Act on brokers that came or went."""
-        async with self._change():
-            await self._membership.reconcile()
+        await self._carry_out(self._membership.reconcile())
 
     async def refresh_partitions(self, keys: Sequence[PartitionKey]) -> None:
         """A leader has written the in-sync sets of these: take them into the image."""
-        async with self._change():
-            await self._changes.refresh(keys)
+        await self._carry_out(self._changes.refresh(keys))
 
     async def begin_shutdown(self, broker_id: int) -> None:
         """Move away what other brokers can lead, before this broker goes."""
-        async with self._change():
-            await self._membership.begin_shutdown(broker_id)
+        await self._carry_out(self._membership.begin_shutdown(broker_id))
 
     async def follow_brokers(self) -> None:
         """Act on every coming and going until this controller is over. Run it as a task."""
@@ -198,21 +170,36 @@ class Controller:
 
     async def resign(self) -> None:
         """Give the office back, so that the next election need not wait for our session to end."""
-        async with self._one_at_a_time:
-            if self._writes.is_over:
-                return
-            try:
-                await self._writes.commit([Delete(znodes.CONTROLLER)])
-            except (MetaError, ProtocolError) as error:
-                _log.info("The controller's node is left to the end of the session: %s", error)
-            self._writes.is_over = True
+        if self.is_over:
+            return
+        try:
+            await self._carry_out(self._writes.commit([Delete(znodes.CONTROLLER)]))
+        except (MetaError, ProtocolError) as error:
+            _log.info("The controller's node is left to the end of the session: %s", error)
+        self._writes.is_over = True
+
+    async def _create_topics(
+        self, topics: Sequence[NewTopic], validate_only: bool
+    ) -> list[TopicImage | ProtocolError]:
+        plans = self._topics.plan(topics)
+        possible = [plan for plan in plans if isinstance(plan, Planned)]
+        errors = {} if validate_only else await self._topics.create(possible)
+        return [
+            errors.get(plan.topic.name, plan.topic) if isinstance(plan, Planned) else plan
+            for plan in plans
+        ]
+
+    async def _set_configs(self, changes: Sequence[ConfigChange]) -> None:
+        before = [self.image.config(change.kind, change.name) for change in changes]
+        await self._configs.apply(changes)
+        if any(MIN_ISR in {**c.config, **old} for c, old in zip(changes, before, strict=True)):
+            await self._align_min_isr()
 
     async def _take_over(self, unsettled: Sequence[str]) -> None:
-        async with self._change():
-            for name in unsettled:
-                await self._topics.look_again(name)
-            await self._membership.reconcile()
-            await self._align_min_isr()
+        for name in unsettled:
+            await self._topics.look_again(name)
+        await self._membership.reconcile()
+        await self._align_min_isr()
 
     async def _align_min_isr(self) -> None:
         """The high watermark obeys the number in the partition's state, so it must follow."""
@@ -224,12 +211,25 @@ class Controller:
 
         await self._changes.apply(events_for, ledger.image.active_brokers())
 
-    @asynccontextmanager
-    async def _change(self) -> AsyncIterator[None]:
+    async def _outcome(self, change: Coroutine[None, None, None]) -> ProtocolError | None:
+        try:
+            await self._carry_out(change)
+        except ProtocolError as error:
+            return error
+        return None
+
+    async def _carry_out(self, change: Coroutine[None, None, T]) -> T:
+        """To its end, whatever becomes of the caller: the image must follow the store."""
+        task = asyncio.create_task(self._alone(change))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
+
+    async def _alone(self, change: Coroutine[None, None, T]) -> T:
         """One change at a time; what the store cannot do now is told in Kafka's terms."""
         async with self._one_at_a_time:
             try:
-                yield
+                return await change
             except StoreUnavailable as error:
                 raise KafkaStorage(f"The metadata store cannot be written: {error}") from error
             except OutcomeUnknown as error:

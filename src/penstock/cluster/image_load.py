@@ -6,7 +6,6 @@ round trips. Whatever changes meanwhile bears a higher version and is noticed wh
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from penstock.cluster import znodes
@@ -32,15 +31,13 @@ class Unsettled(NamedTuple):
     version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedTopics:
+class LoadedTopics(NamedTuple):
     topics: Mapping[str, TopicImage]
     versions: Mapping[str, int]  # Of the topics' own nodes, by topic name.
     unsettled: Sequence[Unsettled]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedConfigs:
+class LoadedConfigs(NamedTuple):
     configs: Mapping[ConfigKey, Mapping[str, str]]
     versions: Mapping[ConfigKey, int]
 
@@ -50,8 +47,7 @@ class Fence(NamedTuple):
     version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedBrokers:
+class LoadedBrokers(NamedTuple):
     brokers: Mapping[int, BrokerImage]
     fences: Mapping[int, Fence]  # Of all brokers there ever were, alive or not.
 

@@ -7,7 +7,6 @@ race reads what the other wrote and decides anew.
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from penstock.cluster import znodes
@@ -38,8 +37,7 @@ _log = logging.getLogger("penstock.cluster.controller")
 EventsFor = Callable[[PartitionKey, PartitionImage], Sequence[Event]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Along:
+class Along(NamedTuple):
     """A change of brokers that happens in the same step as that of the first partitions."""
 
     ops: Sequence[Op]
@@ -128,7 +126,8 @@ class PartitionChanges:
             if partition is None:
                 continue
             events = events_for(key, partition)
-            case = (partition.state, partition.replicas, events)
+            # Events of two kinds may be equal as tuples, so their kinds are part of the case.
+            case = (partition.state, partition.replicas, events, *map(type, events))
             if case not in known:
                 known[case] = _decision(partition, events, active, image.controller_epoch)
             if decision := known[case]:

@@ -7,14 +7,13 @@ they are alive is for the caller to know.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
+from typing import NamedTuple
 
 from penstock.errors import InvalidPartitions, InvalidReplicationFactor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Layout(NamedTuple):
     """The brokers in the order the round robin takes them."""
 
     brokers: Sequence[int]

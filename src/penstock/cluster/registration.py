@@ -6,7 +6,7 @@ an image with this registration's epoch, may the broker lead or follow.
 """
 
 import asyncio
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from penstock.cluster import znodes
 from penstock.cluster.image import Endpoint
@@ -28,8 +28,7 @@ from penstock.meta.store import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Newcomer:
+class Newcomer(NamedTuple):
     """What a broker says about itself."""
 
     broker_id: int
@@ -40,8 +39,7 @@ class Newcomer:
     prev_shutdown: PreviousShutdown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
+class Registration(NamedTuple):
     broker_id: int
     epoch: int  # The transaction that created the node: the broker epoch.
     fence_version: int

@@ -5,7 +5,7 @@ checked before; writing the plan down is the controller's part.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from penstock.cluster.image import ClusterImage, TopicImage
 from penstock.cluster.placement import place
@@ -22,24 +22,21 @@ PARTITIONS_PER_REQUEST_MAX = 100_000
 Assignment = Mapping[int, tuple[int, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTopic:
+class NewTopic(NamedTuple):
     name: str
     partition_count: int  # -1 only beside explicit assignments.
     replication_factor: int  # -1 only beside explicit assignments.
-    assignments: Assignment | None = None  # None: the brokers are chosen by round robin.
     configs: Mapping[str, str]
+    assignments: Assignment | None = None  # None: the brokers are chosen by round robin.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewPartitions:
+class NewPartitions(NamedTuple):
     name: str
     total_count: int
     assignments: Sequence[tuple[int, ...]] | None = None  # One for each partition that is new.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chance:
+class Chance(NamedTuple):
     """Two random numbers below the number of brokers."""
 
     start: int

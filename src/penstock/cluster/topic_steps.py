@@ -7,7 +7,6 @@ lists. A controller that finds a topic unsettled removes what its predecessor le
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from penstock.cluster import znodes
@@ -46,7 +45,7 @@ def creation_ops(topic: TopicImage, config: Op) -> list[Op]:
 async def create_large(writes: FencedWrites, topic: TopicImage, config: Op) -> int:
     """Returns the version its node has in the end."""
     node = topic_node(topic)
-    begun = replace(node, partitions={}, unsettled=(0, len(topic.partitions)))
+    begun = node._replace(partitions={}, unsettled=(0, len(topic.partitions)))
     await writes.commit(
         [
             Create(znodes.topic_path(topic.name), begun.encode()),
@@ -66,7 +65,7 @@ async def grow(writes: FencedWrites, before: TopicImage, after: TopicImage, vers
         created = _partition_creations(after.name, added.items())
         await writes.commit([Set(path, node.encode(), version), *created])
         return version + 1
-    begun = replace(topic_node(before), unsettled=(min(added), max(added) + 1))
+    begun = topic_node(before)._replace(unsettled=(min(added), max(added) + 1))
     await writes.commit([Set(path, begun.encode(), version)])
     await _create_partitions(writes, after.name, added)
     await writes.commit([Set(path, node.encode(), version + 1)])
@@ -84,8 +83,7 @@ async def delete(
             [*_removal_ops(topic.name, numbers), *_last_removal_ops(topic.name), *config]
         )
         return
-    node = replace(
-        topic_node(topic),
+    node = topic_node(topic)._replace(
         partitions={},
         adding={},
         removing={},
@@ -104,7 +102,7 @@ async def settle(writes: FencedWrites, left: Unsettled) -> int | None:
     if not left.node.partitions:
         await writes.commit(_last_removal_ops(left.name))
         return None
-    settled = replace(left.node, unsettled=None)
+    settled = left.node._replace(unsettled=None)
     path = znodes.topic_path(left.name)
     await writes.commit([Set(path, settled.encode(), left.version)])
     return left.version + 1

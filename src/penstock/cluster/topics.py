@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from penstock.cluster import topic_steps, znodes
 from penstock.cluster.fenced_writes import FencedWrites
@@ -43,8 +44,7 @@ from penstock.meta.store import (
 RandomBytes = Callable[[int], bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(NamedTuple):
     """A topic that can be made as asked."""
 
     topic: TopicImage
@@ -108,8 +108,11 @@ class Topics:
             await topic_steps.delete(self._writes, topic, version, config)
         self._forget(name)
 
-    def plan_growth(self, new: NewPartitions) -> TopicImage:
-        """The topic with its new partitions."""
+    async def check_growth(self, new: NewPartitions) -> None:
+        """Raise what `grow` would, and change nothing."""
+        self._grown(new)
+
+    def _grown(self, new: NewPartitions) -> TopicImage:
         image = self._ledger.image
         topic = image.topics.get(new.name)
         if topic is None:
@@ -120,7 +123,7 @@ class Topics:
     async def grow(self, new: NewPartitions) -> None:
         name = new.name
         await self._clear_doubt(name)
-        after = self.plan_growth(new)
+        after = self._grown(new)
         before, version = self._ledger.image.topics[name], self._ledger.topic_versions[name]
         async with self._doubt_on_failure(name):
             grown = await topic_steps.grow(self._writes, before, after, version)
@@ -253,7 +256,7 @@ class Topics:
     async def _take_over(self, name: str, node: TopicNode, version: int) -> None:
         self._ledger.topic_versions[name] = version
         known = self._ledger.image.topics.get(name)
-        if known is not None and topic_steps.topic_node(known) == replace(node, unsettled=None):
+        if known is not None and topic_steps.topic_node(known) == node._replace(unsettled=None):
             return
         states = await load_states(self._writes.store, [(name, n) for n in node.partitions])
         self._names_by_metric.setdefault(metric_name(name), set()).add(name)

@@ -15,7 +15,7 @@ the store's to count and therefore left as it is here.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from penstock.cluster.image import NO_LEADER, PartitionState
 
@@ -23,49 +23,42 @@ RECOVERED = 0
 RECOVERING = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(NamedTuple):
     """The controller: this broker is fenced, or a new incarnation of it has registered."""
 
     broker: int
     lossy: bool = False  # It may have lost records it had.
 
 
-@dataclass(frozen=True, slots=True)
-class Elected:
+class Elected(NamedTuple):
     """The controller: give the partition a leader if it has none and one may be had."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preferred:
+class Preferred(NamedTuple):
     """The controller: hand leadership to the first replica, if that is safe."""
 
 
-@dataclass(frozen=True, slots=True)
-class UncleanlyElected:
+class UncleanlyElected(NamedTuple):
     """The controller, where the topic allows it: this broker leads, whatever is missing."""
 
     leader: int
 
 
-@dataclass(frozen=True, slots=True)
-class Shrunk:
+class Shrunk(NamedTuple):
     """The leader: these followers fell behind."""
 
     leader: int
     removed: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Expanded:
+class Expanded(NamedTuple):
     """The leader: these followers have caught up in this leader epoch."""
 
     leader: int
     added: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class MinIsrChanged:
+class MinIsrChanged(NamedTuple):
     """The controller: min.insync.replicas of the topic is another now."""
 
     min_isr: int
@@ -74,8 +67,7 @@ class MinIsrChanged:
 Event = Removed | Elected | Preferred | UncleanlyElected | Shrunk | Expanded | MinIsrChanged
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(NamedTuple):
     """What the decision rests on besides the state itself."""
 
     replicas: tuple[int, ...]  # In order of preference.

@@ -6,11 +6,10 @@ values into bytes and back; when to write them is the controller's business.
 """
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
-from urllib.parse import quote, unquote
+from typing import Any, NamedTuple
 
 from penstock.cluster.image import Endpoint, PartitionState
 from penstock.errors import ConfigError
@@ -26,6 +25,8 @@ CONFIG_CHANGE_PREFIX = CONFIG_CHANGES + "/config_change_"
 CONFIG_KINDS = ("topics", "brokers", "users", "clients", "ips")
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FENCES = "/ext/fence"
+
+_PLAIN = re.compile("[a-zA-Z0-9_<>-][a-zA-Z0-9._<>-]*", re.ASCII)
 
 # Parents before children; present in every cluster from its first start.
 PERSISTENT_PATHS = (
@@ -74,12 +75,21 @@ def state_path(topic: str, partition: int) -> str:
 
 def config_path(kind: str, name: str) -> str:
     """Names of users and clients are free text, so what a path cannot hold is escaped."""
-    return f"/config/{kind}/{quote(name, safe='<>@:=,+ ')}"
+    return f"/config/{kind}/{name if _PLAIN.fullmatch(name) else _escaped(name)}"
 
 
 def config_name(node_name: str) -> str:
     """The entity behind the last part of a config path."""
-    return unquote(node_name)
+    return bytes(
+        int(part[1:], 16) if part[:1] == "%" else ord(part)
+        for part in re.findall("%[0-9A-F]{2}|.", node_name)
+    ).decode()
+
+
+def _escaped(name: str) -> str:
+    return "".join(
+        chr(byte) if _PLAIN.fullmatch(chr(byte)) else f"%{byte:02X}" for byte in name.encode()
+    )
 
 
 class NodeUnreadable(ConfigError):
@@ -141,8 +151,7 @@ def decode_state(path: str, data: bytes, version: int) -> PartitionState:
         raise NodeUnreadable(path, error) from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicNode:
+class TopicNode(NamedTuple):
     """The assignment of a topic."""
 
     topic_id: bytes
@@ -223,8 +232,7 @@ def decode_controller_epoch(data: bytes) -> int:
         raise NodeUnreadable(CONTROLLER_EPOCH, error) from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerNode:
+class BrokerNode(NamedTuple):
     """How a broker announces itself."""
 
     endpoints: tuple[Endpoint, ...]
@@ -292,8 +300,7 @@ class PreviousShutdown(StrEnum):
     LOSSY = "lossy"  # The machine went down, or the disk is another one: records may be gone.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FenceNode:
+class FenceNode(NamedTuple):
     """Whether a broker may take part; its node's version numbers the broker's incarnations."""
 
     state: FenceState
@@ -330,17 +337,16 @@ class FenceNode:
             raise NodeUnreadable(path, error) from error
 
     def with_state(self, state: FenceState) -> "FenceNode":
-        return replace(self, state=state)
+        return self._replace(state=state)
 
     def activated(self, epoch: int) -> "FenceNode":
         """What was lost has been accounted for, so a crash from here on is only a crash."""
-        return replace(
-            self, state=FenceState.ACTIVE, prev_shutdown=PreviousShutdown.CLEAN, epoch=epoch
+        return self._replace(
+            state=FenceState.ACTIVE, prev_shutdown=PreviousShutdown.CLEAN, epoch=epoch
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerIdBlock:
+class ProducerIdBlock(NamedTuple):
     """Producer ids [first, last] given to one broker."""
 
     broker_id: int

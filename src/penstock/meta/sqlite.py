@@ -76,8 +76,12 @@ class _OpenFile:
         self.tree: SqliteTree  # Set by the first call, on the thread.
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do it on the thread; the result arrives after the events of all that ran before."""
-        return await asyncio.get_running_loop().run_in_executor(self.thread, work)
+        """Do it on the thread; the result arrives after the events of all that ran before.
+
+        It is done even if the caller stops waiting: a half-cancelled write helps nobody.
+        """
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(loop.run_in_executor(self.thread, work))
 
     def open_tree(self) -> int:
         self.tree = SqliteTree(self.path)
@@ -188,9 +192,11 @@ class SqliteStore:
         self._loop.call_soon_threadsafe(self._file.watches.add, path, kind, watcher)
 
     def _end(self, is_last: bool) -> None:
-        self._tell(self._file.tree.end_session(self._session_id))
-        if is_last:
-            self._file.tree.close()
+        try:
+            self._tell(self._file.tree.end_session(self._session_id))
+        finally:
+            if is_last:
+                self._file.tree.close()
 
     def _tell(self, changed: Sequence[Changed]) -> None:
         if changed:

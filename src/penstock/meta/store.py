@@ -8,7 +8,6 @@ and a watch fires once. What the nodes mean belongs to the `cluster` package.
 
 from asyncio import Future
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -30,8 +29,7 @@ class Stat(NamedTuple):
 Node = tuple[bytes, Stat]
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(NamedTuple):
     """Make a node below an existing parent; a sequential one gets ten digits after its path."""
 
     path: str
@@ -40,21 +38,18 @@ class Create:
     sequential: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Set:
+class Set(NamedTuple):
     path: str
     data: bytes
     version: int = ANY_VERSION
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(NamedTuple):
     path: str
     version: int = ANY_VERSION
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """Changes nothing; the whole multi fails unless the node has this version."""
 
     path: str
@@ -138,8 +133,7 @@ class Change(Enum):
     SESSION_LOST = "session lost"  # Not a change of the node: nothing more will be told.
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
+class WatchEvent(NamedTuple):
     path: str
     change: Change
 
