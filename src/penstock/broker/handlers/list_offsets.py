@@ -5,11 +5,13 @@ Nothing is awaited: the indexes lead to the one batch that decides.
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from penstock.broker.context import Broker, RequestContext
 from penstock.errors import (
     ErrorCode,
     InvalidRequest,
+    KafkaStorage,
     LeaderNotAvailable,
     OffsetNotAvailable,
     ProtocolError,
@@ -46,6 +48,7 @@ _FIRST_VERSION_WITH_EPOCHS = 4
 _CONSUMER = -1
 _DEBUGGER = -2
 _READ_COMMITTED = 1
+_UNKNOWN = -1
 
 
 def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
@@ -151,12 +154,12 @@ def _one_offset(
 ) -> ListOffsetsPartitionResponse:
     log, timestamp = partition.log, wanted.timestamp
     answer = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
-    epoch: int | None = None
+    epoch = _UNKNOWN
     if timestamp == LATEST:
         _check_end_is_settled(partition, request, version)
         answer.offset, epoch = end, partition.leader_epoch
     elif timestamp in (EARLIEST, EARLIEST_LOCAL):
-        answer.offset, epoch = log.log_start_offset, log.epoch_of(log.log_start_offset)
+        answer.offset, epoch = log.log_start_offset, log.epoch_at(log.log_start_offset)
     elif timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         pass  # Nothing is tiered and nothing waits to be: -1, as Kafka without tiered storage.
     else:
@@ -170,7 +173,7 @@ def _one_offset(
             epoch = found.leader_epoch
         else:
             _check_end_is_settled(partition, request, version)
-    if version >= _FIRST_VERSION_WITH_EPOCHS and epoch is not None:
+    if version >= _FIRST_VERSION_WITH_EPOCHS:
         answer.leader_epoch = epoch
     return answer
 
@@ -179,7 +182,8 @@ def _check_end_is_settled(partition: Partition, request: ListOffsetsRequest, ver
     """A new leader does not know the end of what is committed until its own epoch is (KIP-207)."""
     if request.replica_id != _CONSUMER:
         return
-    if partition.log.epoch_start_offset(partition.leader_epoch) <= partition.high_watermark:
+    epochs = partition.log.epochs
+    if not epochs or epochs[-1].start_offset <= partition.high_watermark:
         return
     if version >= _FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE:
         raise OffsetNotAvailable("this leader is new and does not know the end yet")
@@ -192,11 +196,23 @@ def _check_end_is_settled(partition: Partition, request: ListOffsetsRequest, ver
 def _old_style(
     partition: Partition, wanted: ListOffsetsPartition, end: int, *, now_ms: int
 ) -> ListOffsetsPartitionResponse:
-    marks = [*partition.log.segment_marks(), (partition.log.log_end_offset, now_ms)]
+    log = partition.log
+    marks = [
+        (max(segment.base_offset, log.log_start_offset), _written_ms(segment.log_path))
+        for segment in log.segments
+    ]
+    marks.append((log.log_end_offset, now_ms))
     offsets = offsets_before(marks, wanted.timestamp, count_max=wanted.max_num_offsets, end=end)
     return ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index, old_style_offsets=offsets
     )
+
+
+def _written_ms(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns // 1_000_000
+    except OSError as error:
+        raise KafkaStorage(f"{path} cannot be read: {error}") from error
 
 
 def offsets_before(
