@@ -5,6 +5,7 @@ group does with the values is left to the coordinator.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from penstock.config.broker import BROKER_SETTINGS, BrokerConfig
@@ -91,9 +92,13 @@ def parse_group_config(
 
 
 def effective_group_config(overrides: Mapping[str, str], config: BrokerConfig) -> dict[str, Value]:
-    """Every setting of a group as it holds; a stored name nobody knows is left out."""
-    known = {name: _parse(name, text) for name, text in overrides.items() if name in GROUP_SETTINGS}
-    return {**_from_broker(config), **known}
+    """Every setting of a group as it holds; what another version stored and we cannot take is
+    left out."""
+    usable: dict[str, Value] = {}
+    for name, text in overrides.items():
+        with suppress(ConfigError):
+            usable[name] = _parse(name, text)
+    return {**_from_broker(config), **usable}
 
 
 def _from_broker(config: BrokerConfig) -> dict[str, Value]:

@@ -6,6 +6,7 @@ they travel to clients: handlers answer INVALID_CONFIG with them.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from penstock.config import acting
@@ -192,15 +193,14 @@ def parse_topic_config(
 def effective_topic_config(overrides: Mapping[str, str], config: BrokerConfig) -> dict[str, Value]:
     """Every setting of a topic as it holds, by its name.
 
-    A stored name that this version does not know is left out, so that a cluster can hold brokers
-    of two versions.
+    A stored name or value that this version does not take is left out: what goes in is checked by
+    `parse_topic_config`, so it comes from a broker of another version, and a topic must still open.
     """
-    known = {
-        name: _parse(name, text)
-        for name, text in canonical_overrides(overrides).items()
-        if name in TOPIC_SETTINGS
-    }
-    return _merged(known, config)
+    usable: dict[str, Value] = {}
+    for name, text in canonical_overrides(overrides).items():
+        with suppress(ConfigError):
+            usable[name] = _parse(name, text)
+    return _merged(usable, config)
 
 
 def log_settings(overrides: Mapping[str, str], config: BrokerConfig) -> dict[str, Value]:

@@ -62,6 +62,8 @@ LOG_START_OFFSET: Final = "kafka_log_log_logstartoffset"
 LOG_END_OFFSET: Final = "kafka_log_log_logendoffset"
 LOG_SEGMENTS: Final = "kafka_log_log_numlogsegments"
 OFFLINE_LOG_DIRS: Final = "kafka_log_logmanager_offlinelogdirectorycount"
+FETCH_SESSIONS: Final = "kafka_server_fetchsessioncache_numincrementalfetchsessions"
+MEMORY_PEAK: Final = "process_resident_memory_max_bytes"
 BROKER_STATE: Final = "kafka_server_kafkaserver_brokerstate"
 
 GAUGE_TEXTS: Final = {
@@ -79,5 +81,7 @@ GAUGE_TEXTS: Final = {
     LOG_END_OFFSET: "The next offset of a partition.",
     LOG_SEGMENTS: "Segments of a partition.",
     OFFLINE_LOG_DIRS: "Data directories that have failed.",
+    FETCH_SESSIONS: "Incremental fetch sessions kept.",
+    MEMORY_PEAK: "The most memory this process has held.",
     BROKER_STATE: "3 when the broker runs.",
 }

@@ -18,6 +18,11 @@ def test_what_a_group_does_not_say_follows_the_broker() -> None:
     assert len(effective) == 17
 
 
+def test_a_stored_setting_of_a_later_version_does_not_hurt() -> None:
+    stored = {"not.yet.known": "1", "share.isolation.level": "dirty"}
+    assert effective_group_config(stored, DEFAULTS) == effective_group_config({}, DEFAULTS)
+
+
 def test_settings_without_a_counterpart_on_the_broker_have_none() -> None:
     assert broker_name("consumer.session.timeout.ms") == "group.consumer.session.timeout.ms"
     assert broker_name("share.isolation.level") is None

@@ -125,8 +125,10 @@ def test_an_empty_cleanup_policy_keeps_everything() -> None:
 
 
 def test_a_stored_setting_of_a_later_version_does_not_hurt() -> None:
-    effective = effective_topic_config({"not.yet.known": "1", "flush.ms": "3"}, DEFAULTS)
+    stored = {"not.yet.known": "1", "flush.ms": "3", "segment.bytes": "1G"}
+    effective = effective_topic_config(stored, DEFAULTS)
     assert effective["flush.ms"] == 3
+    assert effective["segment.bytes"] == 1 << 30
     assert "not.yet.known" not in effective
 
 
