@@ -5,7 +5,7 @@ applying the changes once the bytes are in the file, is `log.py`'s.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock.errors import CorruptRecord, RecordTooLarge
 from penstock.records.batch import CONTROL, BatchHeader, stamp, stamp_append_time
@@ -14,6 +14,16 @@ from penstock.storage.segment import Placed
 
 Batches = Sequence[tuple[BatchHeader, memoryview]]
 NO_TIMESTAMP: Final = -1
+
+
+class Appended(NamedTuple):
+    """Where a batch, or several in one append, came to lie."""
+
+    base_offset: int
+    last_offset: int  # A batch sent twice gets its first offsets back, and waits like the first.
+    log_append_ms: int | None  # None: the producer's own timestamps stand.
+    log_start_offset: int
+    is_duplicate: bool = False
 
 
 class Append:

@@ -91,6 +91,13 @@ class IndexFile:
 
     # Looking up
 
+    def first(self) -> Entry | None:
+        """The oldest entry; None: there is none."""
+        if not self.count:
+            return None
+        with _Opened(self.path) as fd:
+            return self._unpack(self._read(fd, 0, 1))[0]
+
     def last(self) -> Entry | None:
         """The newest entry; None: there is none."""
         if not self.count:

@@ -102,7 +102,7 @@ class LeaderEpochs:
     def earliest(self) -> int:
         return self.entries[0].epoch if self.entries else NO_EPOCH
 
-    def epoch_at(self, offset: int) -> int:
+    def epoch_of(self, offset: int) -> int:
         """The epoch in which an offset was written; -1: before all that is known."""
         found = NO_EPOCH
         for epoch, start_offset in self.entries:
@@ -110,6 +110,11 @@ class LeaderEpochs:
                 break
             found = epoch
         return found
+
+    def start_of(self, epoch: int, log_end_offset: int) -> int:
+        """Where the first epoch from `epoch` on began; the log's end, if there is none."""
+        later = (e.start_offset for e in self.entries if e.epoch >= epoch)
+        return next(later, log_end_offset)
 
     def end_of(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """The largest known epoch up to `epoch`, and where it ends; (-1, -1): unknown here.

@@ -23,7 +23,13 @@ from penstock.errors import (
     RecordBatchTooLarge,
 )
 from penstock.records.batch import BatchHeader
-from penstock.storage.appending import Append, Batches, add_as_follower, gather_as_leader
+from penstock.storage.appending import (
+    Append,
+    Appended,
+    Batches,
+    add_as_follower,
+    gather_as_leader,
+)
 from penstock.storage.checkpoints import read_topic_id, write_topic_id
 from penstock.storage.file_slice import EMPTY
 from penstock.storage.flushing import carry_out, gather
@@ -59,16 +65,6 @@ __all__ = [
 Found = TypeVar("Found")
 
 
-class Appended(NamedTuple):
-    """Where a batch, or several in one append, came to lie."""
-
-    base_offset: int
-    last_offset: int  # A batch sent twice gets its first offsets back, and waits like the first.
-    log_append_ms: int | None  # None: the producer's own timestamps stand.
-    log_start_offset: int
-    is_duplicate: bool = False
-
-
 class DeletedSegment(NamedTuple):
     """A segment that retention took out of the log."""
 
@@ -93,6 +89,7 @@ class Log(LogState):
         self.topic_id = topic_id
         self._lock = Lock()
         self._unflushed_since_ms = loading.now_ms
+        self.is_closed = False  # True: flushed to its end, and nothing came after.
         self.reconfigure(loading.config)
 
     @classmethod
@@ -311,7 +308,7 @@ class Log(LogState):
             try:
                 return look(self.row)
             except CorruptIndex as error:
-                self.report(f"{error}; rebuilding the indexes of {error.segment.log_path}")
+                self.report(f"{error}; they are built anew")
                 reindex(error.segment)
                 if error.segment is not self.row.active:
                     error.segment.close_for_append()
@@ -339,6 +336,10 @@ class Log(LogState):
     def active_size_bytes(self) -> int:
         return self.row.active.size
 
+    def segment_marks(self) -> list[tuple[int, int]]:
+        """Where each segment begins, and when its file was last written."""
+        return [(segment.base_offset, segment.modified_ms()) for segment in self.row]
+
     @property
     def segments(self) -> tuple[Segment, ...]:
         """The segments in order, the active one last; for the cleaner and for tools."""
@@ -358,9 +359,13 @@ class Log(LogState):
     def epochs(self) -> tuple[EpochStart, ...]:
         return self.epoch_history.entries
 
-    def epoch_at(self, offset: int) -> int:
+    def epoch_of(self, offset: int) -> int:
         """The leader epoch an offset was written in; -1: not known."""
-        return self.epoch_history.epoch_at(offset)
+        return self.epoch_history.epoch_of(offset)
+
+    def epoch_start_offset(self, epoch: int) -> int:
+        """Where a leader epoch began; the log's end, if it wrote nothing yet."""
+        return self.epoch_history.start_of(epoch, self.log_end_offset)
 
     def epoch_end_offset(self, epoch: int) -> tuple[int, int]:
         """The largest known epoch up to `epoch`, and where it ends; (-1, -1): unknown here."""
@@ -441,19 +446,20 @@ class Log(LogState):
         with self._lock, self._storage_errors():
             if self.failure is not None:
                 return []
-            row = self.row
-            count, reason = deletable(
-                row.segments,
-                self.config,
-                now_ms=now_ms,
-                log_start_offset=self.log_start_offset,
-                log_end_offset=self.log_end_offset,
-                high_watermark=self.high_watermark,
+            count, reason = self._find(
+                lambda row: deletable(
+                    row.segments,
+                    self.config,
+                    now_ms=now_ms,
+                    log_start_offset=self.log_start_offset,
+                    log_end_offset=self.log_end_offset,
+                    high_watermark=self.high_watermark,
+                )
             )
-            old = row.segments[:count]
+            old = self.row.segments[:count]
             if not old:
                 return []
-            if count == len(row):
+            if count == len(self.row):
                 roll(self, self.log_end_offset, now_ms)
             remove_oldest(self, old, due_ms=now_ms + self.config.file_delete_delay_ms)
             return [DeletedSegment(s.base_offset, s.size, reason) for s in old]
@@ -485,6 +491,7 @@ class Log(LogState):
                 self.producer_state.table.end_offset = self.log_end_offset
                 self.producer_state.take_snapshot()
             carry_out(self, gather(self, closed_only=False))
+            self.is_closed = True
             self.failure = "it was closed"
 
     def rename_for_delete(self) -> Path:

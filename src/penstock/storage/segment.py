@@ -66,7 +66,7 @@ class CorruptIndex(Exception):
     """An index does not fit its log and must be built anew."""
 
     def __init__(self, segment: "Segment") -> None:
-        super().__init__(f"{segment.offsets.file.path} points between batches")
+        super().__init__(f"the indexes of {segment.log_path} do not fit it")
         self.segment = segment
 
 
@@ -341,13 +341,18 @@ class Segment:
     def largest(self) -> TimeEntry:
         """The largest timestamp and the last offset of its batch; -1 without timestamps."""
         if self._largest is None:
+            if not self.times.is_sane():
+                raise CorruptIndex(self)
             self._largest = self.times.last()
         return self._largest
 
     def largest_timestamp_ms(self) -> int:
         """How new the segment is: by its records, or its file's age where they have no time."""
         timestamp = self.largest.timestamp
-        return timestamp if timestamp >= 0 else self.log_path.stat().st_mtime_ns // 1_000_000
+        return timestamp if timestamp >= 0 else self.modified_ms()
+
+    def modified_ms(self) -> int:
+        return self.log_path.stat().st_mtime_ns // 1_000_000
 
     def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
         """The first record at or after an offset that is as new as a timestamp."""

@@ -76,6 +76,8 @@ class TimeIndex:
         return TimeEntry(entry[0], self._base_offset + entry[1])
 
     def is_sane(self) -> bool:
-        """Whether the last entry can be true."""
-        last = self.file.last()
-        return last is None or (last[0] >= 0 and last[1] >= 0)
+        """Whether the first and the last entry can be true."""
+        first, last = self.file.first(), self.file.last()
+        if first is None or last is None:
+            return True
+        return 0 <= first[0] <= last[0] and 0 <= first[1] <= last[1]

@@ -1,0 +1,224 @@
+"""One log directory: a disk's worth of partitions, locked for one process.
+
+It knows which partitions lie in it, whether the last process left it cleanly, and the offsets that
+process noted. Several of them together are `LogDirs`.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from penstock.errors import ConfigError, CorruptRecord, KafkaStorage
+from penstock.storage import checkpoints
+from penstock.storage.checkpoints import Offsets, read_offsets, read_topic_id, write_offsets
+from penstock.storage.durable_file import sync_directory
+from penstock.storage.log import Log
+from penstock.storage.log_config import LogConfig
+from penstock.storage.meta_properties import NOBODYS, read_identity
+from penstock.storage.topic_partition import (
+    DELETE,
+    STRAY,
+    TopicPartition,
+    leaving_name,
+    parse_directory_name,
+    parse_leaving_name,
+)
+
+LOCK_FILE: Final = ".lock"
+_KRAFT_TOPIC: Final = "__cluster_metadata"  # Of an Apache Kafka that used the directory; kept.
+
+Report = Callable[[str], None]
+
+
+class LogDir:
+    """`found` are the partitions on disk; those in `logs` are open."""
+
+    def __init__(self, path: Path, *, report: Report) -> None:
+        self.path = path
+        self.logs: dict[TopicPartition, Log] = {}
+        self.found: dict[TopicPartition, Path] = {}
+        self.deleted: list[Path] = []  # Directories an earlier process had no time to remove.
+        self._report = report
+        self._lock_fd = _lock(path)
+        try:
+            self.identity = read_identity(path)
+            epoch = checkpoints.take_clean_stop(path)
+            self.was_clean = epoch is not None or self.identity == NOBODYS
+            self.previous_broker_epoch = -1 if epoch is None else epoch
+            self._recovery_points = self._read(checkpoints.RECOVERY_POINTS)
+            self._high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
+            self._start_offsets = self._read(checkpoints.LOG_START_OFFSETS)
+            self._look_around()
+        except BaseException:
+            self.unlock()
+            raise
+
+    def _read(self, name: str) -> Offsets:
+        try:
+            return read_offsets(self.path / name)
+        except (CorruptRecord, UnicodeDecodeError) as error:
+            self._report(f"Going on without {name}: {error}")
+            return {}
+
+    def _look_around(self) -> None:
+        for child in sorted(self.path.iterdir()):
+            if not child.is_dir():
+                continue
+            leaving = parse_leaving_name(child.name)
+            partition = parse_directory_name(child.name)
+            if leaving is not None and leaving[1] == DELETE:
+                self.deleted.append(child)
+            elif leaving is not None:
+                self._report(f"Leaving {child} alone: it belongs to no topic; remove it by hand")
+            elif partition is not None and partition.topic != _KRAFT_TOPIC:
+                self.found[partition] = child
+
+    def topic_id(self, partition: TopicPartition) -> bytes | None:
+        """The id of the topic a partition on disk belongs to; None: it does not say."""
+        path = self.found[partition]
+        try:
+            return read_topic_id(path)
+        except (CorruptRecord, ValueError) as error:
+            raise KafkaStorage(f"{path} cannot be opened: {error}") from error
+
+    # Partitions
+
+    def open_log(
+        self, partition: TopicPartition, *, topic_id: bytes, config: LogConfig, now_ms: int
+    ) -> Log:
+        """Open a partition that is on disk; recovered first if the last process crashed."""
+        try:
+            log = Log.open(
+                self.found[partition],
+                config=config,
+                now_ms=now_ms,
+                clean=self.was_clean,
+                recovery_point=self._recovery_points.get(partition, 0),
+                log_start_offset=self._start_offsets.get(partition, 0),
+                topic_id=topic_id,
+                report=self._report,
+            )
+        except OSError as error:
+            raise KafkaStorage(f"{self.found[partition]} cannot be opened: {error}") from error
+        committed = self._high_watermarks.get(partition, 0)
+        log.high_watermark = min(max(committed, log.log_start_offset), log.log_end_offset)
+        self.logs[partition] = log
+        return log
+
+    def create_log(
+        self, partition: TopicPartition, *, topic_id: bytes, config: LogConfig, now_ms: int
+    ) -> Log:
+        """A new, empty log; nothing that was noted of an older one of the name counts."""
+        path = self.path / str(partition)
+        try:
+            path.mkdir()
+            log = Log.open(
+                path,
+                config=config,
+                now_ms=now_ms,
+                clean=True,
+                topic_id=topic_id,
+                report=self._report,
+            )
+        except OSError as error:
+            raise KafkaStorage(f"{path} cannot be made: {error}") from error
+        self.found[partition] = path
+        self.logs[partition] = log
+        return log
+
+    def forget(self, partition: TopicPartition) -> None:
+        """The partition leaves this directory."""
+        self.found.pop(partition, None)
+        self.logs.pop(partition, None)
+        for noted in (self._recovery_points, self._high_watermarks, self._start_offsets):
+            noted.pop(partition, None)
+
+    def set_aside(self, partition: TopicPartition) -> Path:
+        """Rename a partition that belongs to no topic; nothing is deleted."""
+        path = self.found[partition]
+        moved = path.rename(path.with_name(leaving_name(partition, STRAY)))
+        self.forget(partition)
+        return moved
+
+    # Notes
+
+    def write_recovery_points(self) -> None:
+        now = {partition: log.recovery_point for partition, log in self.logs.items()}
+        self._note(checkpoints.RECOVERY_POINTS, self._recovery_points, now)
+
+    def write_high_watermarks(self) -> None:
+        now = {partition: log.high_watermark for partition, log in self.logs.items()}
+        self._note(checkpoints.HIGH_WATERMARKS, self._high_watermarks, now)
+
+    def write_start_offsets(self) -> None:
+        """Only where the first segment's name does not say it already."""
+        now = {
+            partition: log.log_start_offset
+            for partition, log in self.logs.items()
+            if log.log_start_offset > log.row.first.base_offset
+        }
+        self._note(checkpoints.LOG_START_OFFSETS, self._start_offsets, now)
+
+    def _note(self, name: str, noted: Offsets, now: Offsets) -> None:
+        """What was noted of partitions that are not open stays."""
+        kept = {partition: at for partition, at in noted.items() if partition not in self.logs}
+        write_offsets(self.path / name, kept | now)
+
+    # Leaving
+
+    def close(self, broker_epoch: int) -> None:
+        """Close every log; only where all of them are whole is a clean stop noted."""
+        is_clean = self.was_clean or self.logs.keys() == self.found.keys()
+        for log in self.logs.values():
+            try:
+                log.close()
+            except KafkaStorage as error:
+                self._report(f"{log.topic_partition} was not closed cleanly: {error}")
+                is_clean = False
+            else:
+                is_clean = is_clean and log.is_closed
+        self.write_recovery_points()
+        self.write_high_watermarks()
+        self.write_start_offsets()
+        if is_clean and self.identity != NOBODYS:
+            checkpoints.write_clean_stop(self.path, broker_epoch)
+        self.unlock()
+
+    def unlock(self) -> None:
+        fd, self._lock_fd = self._lock_fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+def _lock(path: Path) -> int:
+    """Hold the directory; two kinds of lock, because Apache Kafka's (POSIX) is not ours (BSD)."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except (FileExistsError, NotADirectoryError):
+        raise ConfigError(f"log.dirs: {path} is not a directory; name one") from None
+    except OSError as error:
+        raise ConfigError(
+            f"log.dirs: {path} cannot be written ({error.strerror}); give this user the right to, "
+            "or choose another directory"
+        ) from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        raise ConfigError(
+            f"log.dirs: {path} is in use by another process; stop that one, or choose another "
+            "directory"
+        ) from None
+    return fd
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a partition's directory, which holds only files."""
+    for child in path.iterdir():
+        child.unlink()
+    path.rmdir()
+    sync_directory(path.parent)

@@ -1,0 +1,247 @@
+"""All log directories of a broker (`log.dirs`), and the logs in them.
+
+A partition lives in one directory; a new one goes where the fewest are. The partitions on disk are
+only listed at first: each is opened when the cluster says that it belongs here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from penstock.errors import ConfigError, InconsistentTopicId
+from penstock.storage.log import Log
+from penstock.storage.log_config import LogConfig
+from penstock.storage.log_dir import LogDir, remove_directory
+from penstock.storage.meta_properties import (
+    Identity,
+    check_identity,
+    new_directory_id,
+    write_identity,
+)
+from penstock.storage.topic_partition import TopicPartition
+
+Report = Callable[[str], None]
+
+_DELETE_DELAY_MS = 60_000  # Of directories an earlier process had no time to remove.
+
+
+class WantedLog(NamedTuple):
+    """A partition to open, on disk or new."""
+
+    partition: TopicPartition
+    topic_id: bytes
+    config: LogConfig
+
+
+class LogDirs:
+    """Locked from `open` to `close`."""
+
+    def __init__(
+        self, dirs: Sequence[LogDir], *, now_ms: int, recovery_threads: int, report: Report
+    ) -> None:
+        self.dirs = tuple(dirs)
+        self._now_ms = now_ms
+        self._recovery_threads = recovery_threads
+        self._report = report
+        self._broker_epoch = -1
+        self._doomed = [
+            (now_ms + _DELETE_DELAY_MS, path) for found in dirs for path in found.deleted
+        ]
+
+    @classmethod
+    def open(
+        cls,
+        paths: Sequence[Path],
+        *,
+        now_ms: int,
+        recovery_threads: int = 1,
+        report: Report,
+    ) -> "LogDirs":
+        """Lock the directories and look what is in them; ConfigError says what is wrong."""
+        dirs: list[LogDir] = []
+        try:
+            dirs.extend(LogDir(Path(path), report=report) for path in paths)
+            _check_agreement(dirs)
+        except BaseException:
+            for locked in dirs:
+                locked.unlock()
+            raise
+        return cls(dirs, now_ms=now_ms, recovery_threads=recovery_threads, report=report)
+
+    # Whose they are
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return tuple(found.path for found in self.dirs)
+
+    @property
+    def broker_id(self) -> int | None:
+        """The broker these directories belong to; None: to none yet."""
+        return next(
+            (d.identity.broker_id for d in self.dirs if d.identity.broker_id is not None), None
+        )
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster these directories belong to; None: to none yet."""
+        return next((d.identity.cluster_id for d in self.dirs if d.identity.cluster_id), None)
+
+    @property
+    def directory_ids(self) -> tuple[str, ...]:
+        """The ids by which the cluster knows these disks; complete once they are claimed."""
+        return tuple(d.identity.directory_id for d in self.dirs if d.identity.directory_id)
+
+    @property
+    def was_clean(self) -> bool:
+        """Whether the last process left every directory as it should be."""
+        return all(found.was_clean for found in self.dirs)
+
+    @property
+    def previous_broker_epoch(self) -> int:
+        """The epoch of the broker that stopped cleanly; -1: it crashed, or did not say."""
+        return self.dirs[0].previous_broker_epoch if self.was_clean else -1
+
+    def claim(self, *, broker_id: int, cluster_id: str) -> None:
+        """Write down whose the directories are; refused if they are somebody else's."""
+        for found in self.dirs:
+            check_identity(found.path, found.identity, broker_id=broker_id, cluster_id=cluster_id)
+        for found in self.dirs:
+            known = found.identity
+            directory_id = known.directory_id or new_directory_id()
+            claimed = Identity(broker_id, cluster_id, directory_id, known.version)
+            if claimed != known:
+                write_identity(found.path, claimed, now_ms=self._now_ms)
+                found.identity = claimed
+
+    def note_broker_epoch(self, broker_epoch: int) -> None:
+        """To be left behind with a clean stop."""
+        self._broker_epoch = broker_epoch
+
+    # Logs
+
+    def found_logs(self) -> Iterator[tuple[TopicPartition, bytes | None]]:
+        """The partitions on disk and the ids of their topics; None: a directory does not say."""
+        for found in self.dirs:
+            for partition in tuple(found.found):
+                yield partition, found.topic_id(partition)
+
+    def logs(self) -> Iterator[Log]:
+        """The logs that are open."""
+        for found in self.dirs:
+            yield from tuple(found.logs.values())
+
+    def open_log(
+        self, partition: TopicPartition, *, topic_id: bytes, config: LogConfig, now_ms: int
+    ) -> Log:
+        """The log of a partition: open already, on disk, or new."""
+        home = self._home(partition)
+        if home is not None:
+            if partition in home.logs:
+                return home.logs[partition]
+            try:
+                return home.open_log(partition, topic_id=topic_id, config=config, now_ms=now_ms)
+            except InconsistentTopicId:
+                moved = home.set_aside(partition)
+                self._report(f"The log of an older topic {partition.topic} was renamed to {moved}")
+        emptiest = min(self.dirs, key=lambda found: len(found.found))
+        return emptiest.create_log(partition, topic_id=topic_id, config=config, now_ms=now_ms)
+
+    def open_logs(self, wanted: Iterable[WantedLog], *, now_ms: int) -> None:
+        """Open many at once; after a crash with threads, because recovery reads the data.
+
+        One that cannot be opened is left for `open_log` to complain about.
+        """
+        if self.was_clean or self._recovery_threads < 2:
+            return  # Opening takes less than a thread does.
+        from concurrent.futures import ThreadPoolExecutor
+
+        there = [one for one in wanted if self._home(one.partition) is not None]
+        with ThreadPoolExecutor(self._recovery_threads * len(self.dirs), "log-recovery") as pool:
+            opening = [
+                pool.submit(
+                    self.open_log,
+                    one.partition,
+                    topic_id=one.topic_id,
+                    config=one.config,
+                    now_ms=now_ms,
+                )
+                for one in there
+            ]
+        for one, opened in zip(there, opening, strict=True):
+            error = opened.exception()
+            if error is not None:
+                self._report(f"{one.partition} was not recovered: {error}")
+
+    def _home(self, partition: TopicPartition) -> LogDir | None:
+        return next((found for found in self.dirs if partition in found.found), None)
+
+    def delete_log(self, partition: TopicPartition, *, now_ms: int) -> None:
+        """Rename a partition's directory now; it is removed after the delay."""
+        home = self._home(partition)
+        if home is None:
+            return
+        log = home.logs.get(partition)
+        if log is None:
+            home.set_aside(partition)
+            return
+        path = log.rename_for_delete()
+        home.forget(partition)
+        self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))
+
+    def set_aside(self, partition: TopicPartition) -> Path:
+        """Rename a partition that belongs to no topic; nothing is deleted."""
+        home = self._home(partition)
+        if home is None:
+            raise KeyError(f"{partition} is in no log directory")
+        return home.set_aside(partition)
+
+    def delete_expired(self, now_ms: int) -> int:
+        """Remove the directories of deleted partitions whose delay is over; how many."""
+        due = [path for due_ms, path in self._doomed if due_ms <= now_ms]
+        self._doomed = [(due_ms, path) for due_ms, path in self._doomed if due_ms > now_ms]
+        for path in due:
+            try:
+                remove_directory(path)
+            except OSError as error:
+                self._report(f"{path} could not be removed: {error}")
+        return len(due)
+
+    # Notes
+
+    def write_recovery_points(self) -> None:
+        for found in self.dirs:
+            found.write_recovery_points()
+
+    def write_high_watermarks(self) -> None:
+        for found in self.dirs:
+            found.write_high_watermarks()
+
+    def write_start_offsets(self) -> None:
+        for found in self.dirs:
+            found.write_start_offsets()
+
+    def close(self) -> None:
+        """Close every log and let the directories go."""
+        for found in self.dirs:
+            found.close(self._broker_epoch)
+
+
+def _check_agreement(dirs: Sequence[LogDir]) -> None:
+    """All directories must be of one broker, and no partition may be in two of them."""
+    seen: dict[TopicPartition, Path] = {}
+    identified = [found for found in dirs if found.identity.broker_id is not None]
+    for found in identified[1:]:
+        first = identified[0]
+        if found.identity[:2] != first.identity[:2]:
+            raise ConfigError(
+                f"log.dirs: {first.path} and {found.path} belong to different brokers or clusters; "
+                "name only directories of one broker"
+            )
+    for found in dirs:
+        for partition, path in found.found.items():
+            if partition in seen:
+                raise ConfigError(
+                    f"log.dirs: {partition} is in {seen[partition].parent} and in {path.parent}; "
+                    "remove one of them"
+                )
+            seen[partition] = path
