@@ -29,8 +29,8 @@ def support_document() -> str:
     """The APIs that are served, and those that only the codecs know."""
     served = served_versions()
     rows = [
-        f"| {api_name(key)} | {int(key)} | {lowest} to {highest} |\n"
-        for key, (lowest, highest) in sorted(served.items())
+        f"| {api_name(key)} | {int(key)} | {versions[0]} to {versions[-1]} |\n"
+        for key, versions in sorted(served.items())
     ]
     others = [api_name(key) for key in ApiKey if key not in served and supported_versions(key)]
     rest = f"{SUPPORT_REST}{', '.join(others)}.\n" if others else ""
