@@ -50,6 +50,7 @@ log = logging.getLogger("kafka.server.KafkaServer")
 
 METADATA_FILE = "penstock-metadata.db"  # In the first log directory, of an embedded store.
 _DRAIN_S = 10.0
+_FETCH_SESSION_EVICT_AFTER_MS = 120_000
 _EMBEDDED_BROKER_ID = 0
 
 
@@ -85,7 +86,8 @@ async def serving(config: BrokerConfig) -> AsyncIterator[Broker]:
     async with AsyncExitStack() as stack:
         log_dirs = stack.enter_context(_opened(config))
         config = _with_broker_id(config, log_dirs)
-        log.info("Penstock %s\n%s", __version__, describe_values(config))
+        log.info("Penstock %s", __version__)
+        logging.getLogger("kafka.server.KafkaConfig").info("%s", describe_values(config))
         for warning in config.warnings:
             log.warning("%s", warning)
         metadata_file = log_dirs.paths[0] / METADATA_FILE
@@ -241,7 +243,7 @@ def _assemble(
         producer_ids=ProducerIds(store=store, broker_id=config.broker_id),
         fetch_sessions=FetchSessions(
             slots=config.max_incremental_fetch_session_cache_slots,
-            evict_after_ms=config.min_incremental_fetch_session_eviction_ms,
+            evict_after_ms=_FETCH_SESSION_EVICT_AFTER_MS,
         ),
     )
     _take_image(broker, controller.image)
@@ -269,9 +271,9 @@ def _take_dynamic_settings(broker: Broker, image: ClusterImage) -> None:
     cluster_wide = image.config("brokers", CLUSTER_WIDE)
     per_broker = image.config("brokers", str(broker.broker_id))
     known = broker.config
-    if (cluster_wide, per_broker) == (known.cluster_wide, known.per_broker):
-        return
     broker.config = known.with_dynamic(cluster_wide, per_broker)
+    if broker.config is known:
+        return
     for warning in broker.config.warnings:
         log.warning("%s", warning)
     broker.partitions.reconfigure_all(image)

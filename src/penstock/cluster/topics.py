@@ -155,7 +155,7 @@ class Topics:
         assignment = plan_topic(new, self._ledger.image, self._chance())
         topic = TopicImage(
             name=new.name,
-            topic_id=self._new_topic_id(),
+            topic_id=new.topic_id or self._new_topic_id(),
             partitions=self._partitions(new.name, assignment, new.configs),
         )
         return Planned(topic=topic, configs=new.configs)

@@ -60,7 +60,6 @@ BROKER: Final = frozenset(
         "max.request.partition.size.limit",
         "message.max.bytes",
         "metrics.listeners",
-        "min.incremental.fetch.session.eviction.ms",
         "min.insync.replicas",
         "node.id",
         "num.partitions",

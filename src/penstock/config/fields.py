@@ -55,7 +55,6 @@ class BrokerFields:
     request_timeout_ms: int
     fetch_max_bytes: int
     max_incremental_fetch_session_cache_slots: int
-    min_incremental_fetch_session_eviction_ms: int
     max_request_partition_size_limit: int
     fetch_purgatory_purge_interval_requests: int
     producer_purgatory_purge_interval_requests: int

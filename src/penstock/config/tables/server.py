@@ -100,8 +100,6 @@ SETTINGS: Final = (
             "The largest answer to one fetch."),
     Setting("max.incremental.fetch.session.cache.slots", INT, 1000, Bounds(0), MEDIUM, READ_ONLY,
             "How many fetch sessions are kept."),
-    Setting("min.incremental.fetch.session.eviction.ms", LONG, 120_000, Bounds(0), LOW, READ_ONLY,
-            "How long a fetch session stays before a busier one may take its place."),
     Setting("max.request.partition.size.limit", INT, 2000, Bounds(1), MEDIUM, READ_ONLY,
             "How many partitions one DescribeTopicPartitions answer holds."),
     Setting("fetch.purgatory.purge.interval.requests", INT, 1000, None, MEDIUM, READ_ONLY,
