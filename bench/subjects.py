@@ -119,7 +119,7 @@ def run_load(server: ServerProcess, module: str, *arguments: str) -> Round:
         command, cwd=ROOT, capture_output=True, text=True, timeout=LOAD_SECONDS_MAX
     )
     if done.returncode != 0:
-        raise RuntimeError(f"load failed:\n{done.stderr[-2000:]}\n{server.log[-2000:]}")
+        raise RuntimeError(f"load failed:\n{done.stderr[-2000:]}\n{server.log_end}")
     measured = json.loads(done.stdout.splitlines()[-1])
     return Round(server_cpu_s=server.cpu_seconds() - before_s, **measured)
 

@@ -36,4 +36,4 @@ def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerPr
     with BrokerProcess(tmp_path_factory.mktemp("broker")) as broker:
         broker.start()
         yield broker
-        assert broker.stop() == 0, broker.log[-4000:]
+        assert broker.stop() == 0, broker.log_end

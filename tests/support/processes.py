@@ -70,6 +70,12 @@ class ServerProcess:
         """Everything the server has printed, over all its starts."""
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
+    @property
+    def log_end(self) -> str:
+        """The last of the log for a message, without the settings printed at each start."""
+        lines = [line for line in self.log.splitlines() if not line.startswith("\t")]
+        return "\n".join(lines)[-4000:]
+
     def launch(self) -> None:
         """Start the process and return at once."""
         assert self.process is None, "the server runs already"
@@ -105,7 +111,7 @@ class ServerProcess:
         assert self.process is not None
         if self.process.poll() is not None:
             code = self.process.returncode
-            raise RuntimeError(f"the server ended with code {code}:\n{self.log[-4000:]}")
+            raise RuntimeError(f"the server ended with code {code}:\n{self.log_end}")
         try:
             with RawConnection(self.port, timeout_s=5) as connection:
                 return connection.api_versions().error_code == 0
@@ -131,7 +137,7 @@ class ServerProcess:
             code = self.wait(timeout_s=timeout_s)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"no stop within {timeout_s:g} s:\n{self.log[-4000:]}") from None
+            raise AssertionError(f"no stop within {timeout_s:g} s:\n{self.log_end}") from None
         assert_group_is_gone(pid)
         return code
 
