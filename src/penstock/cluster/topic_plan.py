@@ -28,6 +28,7 @@ class NewTopic(NamedTuple):
     replication_factor: int  # -1 only beside explicit assignments.
     configs: Mapping[str, str]
     assignments: Assignment | None = None  # None: the brokers are chosen by round robin.
+    topic_id: bytes | None = None  # None: a new one; a topic found on disk brings its own.
 
 
 class NewPartitions(NamedTuple):
