@@ -116,12 +116,21 @@ class Partition:
         *,
         required_acks: int,
         now_ms: int,
+        verify_producer: bool = True,
+        transaction_version: int = 0,
     ) -> Appended:
+        """Append as the leader; coordinators write without sequence numbers."""
         if not self.is_leader:
             self.check_leader()
         if required_acks == -1:
             self._check_enough_replicas()
-        appended = self.log.append_as_leader(batches, leader_epoch=self.leader_epoch, now_ms=now_ms)
+        appended = self.log.append_as_leader(
+            batches,
+            leader_epoch=self.leader_epoch,
+            now_ms=now_ms,
+            verify_producer=verify_producer,
+            transaction_version=transaction_version,
+        )
         self._advance()
         if self._watchers:
             self._tell_watchers(sum(len(batch) for _, batch in batches))
