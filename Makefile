@@ -28,6 +28,7 @@ check: $(STAMP)
 	.venv/bin/ruff format --check $(SOURCES)
 	.venv/bin/ruff check $(SOURCES)
 	.venv/bin/mypy
+	.venv/bin/mypy --explicit-package-bases bench scripts tests/support
 	.venv/bin/lint-imports
 	$(PYTHON) -m pytest tests/tidy -p no:cacheprovider
 

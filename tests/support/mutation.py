@@ -36,7 +36,7 @@ class Mutator:
         way = self.chance.choice(self.ways)
         return way(payload)
 
-    def framed(self, payload: bytes) -> bytes:
+    def framed(self, payload: bytes | bytearray) -> bytes:
         """The payload behind its true length."""
         return struct.pack(">i", len(payload)) + payload
 
