@@ -5,13 +5,11 @@ Nothing is awaited: the indexes lead to the one batch that decides.
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from penstock.broker.context import Broker, RequestContext
 from penstock.errors import (
     ErrorCode,
     InvalidRequest,
-    KafkaStorage,
     LeaderNotAvailable,
     OffsetNotAvailable,
     ProtocolError,
@@ -159,7 +157,7 @@ def _one_offset(
         _check_end_is_settled(partition, request, version)
         answer.offset, epoch = end, partition.leader_epoch
     elif timestamp in (EARLIEST, EARLIEST_LOCAL):
-        answer.offset, epoch = log.log_start_offset, log.epoch_at(log.log_start_offset)
+        answer.offset, epoch = log.log_start_offset, log.epoch_of(log.log_start_offset)
     elif timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         pass  # Nothing is tiered and nothing waits to be: -1, as Kafka without tiered storage.
     else:
@@ -182,8 +180,7 @@ def _check_end_is_settled(partition: Partition, request: ListOffsetsRequest, ver
     """A new leader does not know the end of what is committed until its own epoch is (KIP-207)."""
     if request.replica_id != _CONSUMER:
         return
-    epochs = partition.log.epochs
-    if not epochs or epochs[-1].start_offset <= partition.high_watermark:
+    if partition.log.epoch_start_offset(partition.leader_epoch) <= partition.high_watermark:
         return
     if version >= _FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE:
         raise OffsetNotAvailable("this leader is new and does not know the end yet")
@@ -197,22 +194,13 @@ def _old_style(
     partition: Partition, wanted: ListOffsetsPartition, end: int, *, now_ms: int
 ) -> ListOffsetsPartitionResponse:
     log = partition.log
-    marks = [
-        (max(segment.base_offset, log.log_start_offset), _written_ms(segment.log_path))
-        for segment in log.segments
-    ]
+    start = log.log_start_offset
+    marks = [(max(offset, start), written_ms) for offset, written_ms in log.segment_marks()]
     marks.append((log.log_end_offset, now_ms))
     offsets = offsets_before(marks, wanted.timestamp, count_max=wanted.max_num_offsets, end=end)
     return ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index, old_style_offsets=offsets
     )
-
-
-def _written_ms(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns // 1_000_000
-    except OSError as error:
-        raise KafkaStorage(f"{path} cannot be read: {error}") from error
 
 
 def offsets_before(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -127,12 +128,20 @@ def _served(directory: Path, settings: Mapping[str, str]) -> Iterator[Served]:
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+def data_dir() -> Iterator[Path]:
+    """Room for a broker's data, in memory where there is such a place: fsync is not tested here."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def serve(data_dir: Path) -> Iterator[Callable[..., Served]]:
     """Start a broker with these settings, written as a mapping of Kafka's names."""
     with ExitStack() as brokers:
 
         def start(settings: Mapping[str, str] | None = None) -> Served:
-            return brokers.enter_context(_served(tmp_path, settings or {}))
+            return brokers.enter_context(_served(data_dir, settings or {}))
 
         yield start
 

@@ -33,12 +33,12 @@ def partitions(response: Any) -> set[tuple[str, int]]:
 
 @pytest.mark.parametrize("version", range(6))
 def test_every_version_tells_the_size_of_each_partition(
-    served: Any, tmp_path: Path, version: int
+    served: Any, data_dir: Path, version: int
 ) -> None:
     served.create("t", partitions=2)
     served.append("t", 1, 2, 3)
     (result,) = ask(served, version).results
-    assert (result.error_code, result.log_dir) == (ErrorCode.NONE, str(tmp_path / "data"))
+    assert (result.error_code, result.log_dir) == (ErrorCode.NONE, str(data_dir / "data"))
     (topic,) = result.topics
     sizes = {it.partition_index: it.partition_size for it in topic.partitions}
     assert sizes == {0: served.partition("t").log.size_bytes, 1: 0}
@@ -60,16 +60,16 @@ def test_only_the_partitions_asked_for_are_told(served: Any) -> None:
     assert partitions(ask(served, 4)) == {("t", 0), ("t", 1), ("t", 2), ("u", 0)}
 
 
-def test_to_ask_for_no_topic_still_tells_the_directories(served: Any, tmp_path: Path) -> None:
+def test_to_ask_for_no_topic_still_tells_the_directories(served: Any, data_dir: Path) -> None:
     served.create("t")
     (result,) = served.ask(DescribeLogDirsRequest(topics=[]), 4).results
-    assert (result.log_dir, result.topics) == (str(tmp_path / "data"), [])
+    assert (result.log_dir, result.topics) == (str(data_dir / "data"), [])
 
 
 def test_every_directory_is_told_even_an_empty_one(
-    serve: Callable[..., Any], tmp_path: Path
+    serve: Callable[..., Any], data_dir: Path
 ) -> None:
-    paths = [str(tmp_path / name) for name in ("one", "two")]
+    paths = [str(data_dir / name) for name in ("one", "two")]
     served = serve({"log.dirs": ",".join(paths)})
     served.create("t")
     response = ask(served, 5)
@@ -79,10 +79,10 @@ def test_every_directory_is_told_even_an_empty_one(
 
 
 def test_a_directory_that_is_gone_is_an_error_of_its_own(
-    serve: Callable[..., Any], tmp_path: Path
+    serve: Callable[..., Any], data_dir: Path
 ) -> None:
-    served = serve({"log.dirs": f"{tmp_path / 'one'},{tmp_path / 'two'}"})
-    (tmp_path / "two").rename(tmp_path / "elsewhere")
+    served = serve({"log.dirs": f"{data_dir / 'one'},{data_dir / 'two'}"})
+    (data_dir / "two").rename(data_dir / "elsewhere")
     codes = [result.error_code for result in ask(served, 4).results]
-    (tmp_path / "elsewhere").rename(tmp_path / "two")
+    (data_dir / "elsewhere").rename(data_dir / "two")
     assert codes == [ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR]

@@ -23,7 +23,6 @@ from penstock.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from penstock.storage.leader_epochs import EpochStart
 
 CONSUMER = -1
 DEBUGGER = -2
@@ -135,11 +134,11 @@ def test_a_debugger_sees_beyond_what_is_committed(filled: Any) -> None:
     assert ask(filled, 5, LATEST, replica_id=DEBUGGER).offset == 6
 
 
-def test_a_new_leader_does_not_know_the_end_yet(filled: Any, monkeypatch: Any) -> None:
-    log = filled.partition("t").log
-    log.epoch_history.assign(1, 6)
-    log.high_watermark = 3
-    assert log.epochs[-1] == EpochStart(1, 6)
+def test_a_new_leader_does_not_know_the_end_yet(filled: Any) -> None:
+    partition = filled.partition("t")
+    partition.log.assign_epoch_start(1, 6)
+    partition.leader_epoch = 1
+    partition.log.high_watermark = 3
     assert ask(filled, 4, LATEST).error_code == ErrorCode.LEADER_NOT_AVAILABLE
     assert ask(filled, 5, LATEST).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
     assert ask(filled, 5, 10_000).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
