@@ -67,7 +67,9 @@ class Route:
         self.api_key = api_key
         self.version = version
         self.metrics = metrics
-        self.decode: Callable[..., Any] = request_class(api_key).decode
+        # Bytes after the request are not looked at, as in Apache Kafka: librdkafka leaves three
+        # of them behind when it asks for the metadata of all topics.
+        self.decode: Callable[..., tuple[Any, int]] = request_class(api_key).decode_prefix
         self.handle: Callable[[Any, RequestContext], Any] = module.handle
         self.error_response: Callable[[Any, ProtocolError], Any] = getattr(
             module, "error_response", None
@@ -102,7 +104,7 @@ class Dispatcher:
             return _unknown_api_versions(frame)
         try:
             header, body_at = decode_request_header(frame)
-            request = route.decode(frame, route.version, body_at)
+            request, _ = route.decode(frame, route.version, body_at)
         except MalformedMessage as error:
             raise CloseConnection(f"a malformed {route.api_key.name} request: {error}") from None
         context = RequestContext(
