@@ -40,7 +40,7 @@ _SAME: dict[str, tuple[Role, ...]] = {
     ),
     **dict.fromkeys(
         _words(
-            "acks batch.size linger.ms compression.type retries enable.idempotence "
+            "linger.ms compression.type retries enable.idempotence "
             "max.in.flight.requests.per.connection delivery.timeout.ms transactional.id "
             "transaction.timeout.ms"
         ),
@@ -160,6 +160,8 @@ def translate(settings: Settings, role: Role) -> ClientSettings:
             result.librdkafka.update(_CHANGED[key][1](key, value))
         elif key in _WITHOUT_EFFECT:
             ignored.append(key)
+        elif _is_of_serializer(key):
+            continue
         else:
             _check_side(key, role)
             result.librdkafka[key] = value
@@ -230,6 +232,12 @@ def _check_side(key: str, role: Role) -> None:
         raise ConfigError(f"{key!r} is a setting of a {other}, not of a {role}")
 
 
+def _is_of_serializer(key: str) -> bool:
+    """`key.serializer.encoding` and the like are for the plug-in alone."""
+    word = key.removeprefix("key.").removeprefix("value.")
+    return word.startswith(("serializer.", "deserializer.")) and word != "serializer.class"
+
+
 def _settle_idempotence(settings: dict[str, object], given: Settings) -> None:
     """On by default; a setting that rules it out switches it off unless it was asked for."""
     if "enable.idempotence" in given or "transactional.id" in given:
@@ -249,6 +257,13 @@ def _renamed(name: str) -> Callable[[str, object], dict[str, object]]:
 
 def _buffer_memory(key: str, value: object) -> dict[str, object]:
     return {"queue.buffering.max.kbytes": max(1, as_int(key, value) // 1024)}
+
+
+def _acks(key: str, value: object) -> dict[str, object]:
+    text = str(value).lower()
+    if text not in ("all", "-1", "0", "1"):
+        raise ConfigError(f"{key}={value} is not one of all, -1, 0 and 1")
+    return {key: text}
 
 
 def _batch_size(key: str, value: object) -> dict[str, object]:
@@ -319,6 +334,7 @@ def _pem_store(name: str) -> Callable[[str, object], dict[str, object]]:
 
 _CHANGED: dict[str, tuple[tuple[Role, ...], Callable[[str, object], dict[str, object]]]] = {
     "buffer.memory": (("producer",), _buffer_memory),
+    "acks": (("producer",), _acks),
     "batch.size": (("producer",), _batch_size),
     "max.request.size": (("producer",), _renamed("message.max.bytes")),
     "compression.gzip.level": (("producer",), _renamed("compression.level")),

@@ -1,0 +1,345 @@
+"""Producer: sends records, and tells through futures where they were stored.
+
+librdkafka batches, compresses, routes and retries. This gives it Kafka's settings, serializers,
+partitioners and interceptors, one thread that runs the callbacks in order, and transactions. May be
+used by any number of threads.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, Generic, Self, TypeAlias
+
+import confluent_kafka
+
+from penstock.client import interceptors, librdkafka, partitioners
+from penstock.client.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError
+from penstock.client.librdkafka import log
+from penstock.client.metrics import producer_metrics
+from penstock.client.plugins import close as close_plugin
+from penstock.client.producer_metadata import ProducerMetadata
+from penstock.client.serialization import AnySerializer, Encoder
+from penstock.client.settings import as_bool
+from penstock.client.statistics import Statistics
+from penstock.client.values import (
+    NO_OFFSET,
+    Headers,
+    K,
+    Metrics,
+    OffsetAndMetadata,
+    PartitionInfo,
+    ProducerRecord,
+    RecordMetadata,
+    TopicPartition,
+    V,
+)
+
+Callback: TypeAlias = Callable[[RecordMetadata | None, Exception | None], None]
+
+_POLL_S = 0.1
+_FULL_PAUSE_S = 0.002
+_ANY_PARTITION = -1
+_FOREVER = -1.0
+
+
+class Producer(Generic[K, V]):
+    """A thread-safe producer: `Producer({"bootstrap.servers": "localhost:9092"})`.
+
+    Settings are Kafka's, in a mapping or as keywords with underscores for dots. Serializers,
+    partitioner and interceptors may be given as objects or named in the settings.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, object] | None = None,
+        /,
+        *,
+        key_serializer: AnySerializer | None = None,
+        value_serializer: AnySerializer | None = None,
+        partitioner: object = None,
+        interceptor_classes: object = None,
+        **settings: object,
+    ) -> None:
+        plugins = {
+            "key.serializer": key_serializer,
+            "value.serializer": value_serializer,
+            "partitioner.class": partitioner,
+            "interceptor.classes": interceptor_classes,
+        }
+        given = {key: value for key, value in plugins.items() if value is not None}
+        chosen = librdkafka.settings_of({**(config or {}), **given}, settings, "producer")
+        ours = chosen.ours
+        self._max_block_s = chosen.ms("max.block.ms") / 1000
+        self._encode_key = Encoder(ours["key.serializer"], chosen.given, "key")  # type: ignore[arg-type]
+        self._encode_value = Encoder(ours["value.serializer"], chosen.given, "value")  # type: ignore[arg-type]
+        self._interceptors = interceptors.Chain(
+            ours["interceptor.classes"], interceptors.ProducerInterceptor, chosen.given
+        )
+        ignore_keys = as_bool("partitioner.ignore.keys", ours["partitioner.ignore.keys"])
+        self._partitioner, extra = partitioners.choose(
+            ours["partitioner.class"], ignore_keys=ignore_keys, settings=chosen.given
+        )
+        for key, value in extra.items():
+            chosen.librdkafka.setdefault(key, value)
+        self._statistics = Statistics()
+        self._client_id = str(chosen.librdkafka["client.id"])
+        self._transactional = "transactional.id" in chosen.librdkafka
+        self._transactions_ready = False
+        self._failed = 0
+        self._closed = False
+        self._rd = librdkafka.create(
+            confluent_kafka.Producer,
+            chosen,
+            self._statistics,
+            "producer",
+            has_plugins=interceptors.names_plugins(ours, plugins),
+        )
+        self._metadata = ProducerMetadata(self._rd, self._max_block_s)
+        self._thread = threading.Thread(
+            target=self._run_callbacks, name=f"{self._client_id}-callbacks", daemon=True
+        )
+        self._thread.start()
+
+    def send(
+        self,
+        record: ProducerRecord[K, V] | str,
+        value: V | None = None,
+        *,
+        key: K | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers = (),
+        on_completion: Callback | None = None,
+    ) -> Future[RecordMetadata]:
+        """Queue a record; the future tells where it was stored, or raises why it was not.
+
+        Give a ProducerRecord, or a topic and the rest. `on_completion(metadata, exception)` runs on
+        the producer's own thread, in order for each partition; keep it short. Blocks up to
+        max.block.ms while the topic is not yet known or the buffer is full, then raises
+        KafkaTimeoutError; raises SerializationError at once.
+        """
+        if self._closed:
+            raise IllegalStateError("The producer is closed.")
+        if not isinstance(record, str):
+            wanted = record
+        else:
+            wanted = ProducerRecord(
+                topic=record,
+                value=value,
+                key=key,
+                partition=partition,
+                timestamp_ms=timestamp_ms,
+                headers=headers,
+            )
+        deadline_s = time.monotonic() + self._max_block_s
+        if self._interceptors:
+            wanted = self._interceptors.pass_through("on_send", wanted)
+        future: Future[RecordMetadata] = Future()
+        future.set_running_or_notify_cancel()  # As in Kafka: a record once sent is not taken back.
+        try:
+            self._produce(wanted, _Delivery(self, future, on_completion), deadline_s)
+        except Exception as error:
+            self._failed += 1
+            self._interceptors.tell("on_acknowledgement", None, error)
+            raise
+        return future
+
+    def flush(self, timeout_s: float | None = None) -> None:
+        """Wait until everything sent so far has been stored or has failed."""
+        left = self._rd.flush(_FOREVER if timeout_s is None else timeout_s)
+        if left:
+            raise KafkaTimeoutError(f"{left} records were not yet sent after {timeout_s:g} s.")
+
+    def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """The partitions of a topic, as the cluster says now."""
+        return self._metadata.refresh(topic)
+
+    def metrics(self) -> Metrics:
+        """Kafka's producer metrics, over the last half minute."""
+        return producer_metrics(self._statistics.documents(), self._client_id, self._failed)
+
+    def close(self, timeout_s: float | None = None) -> None:
+        """Wait for what is under way, then free everything; at the deadline the rest fails."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._rd.flush(_FOREVER if timeout_s is None else timeout_s):
+            self._rd.purge()
+            self._rd.flush(_FOREVER)
+        self._thread.join()
+        self._rd.close()
+        self._interceptors.close()
+        self._encode_key.close()
+        self._encode_value.close()
+        close_plugin(self._partitioner)
+
+    def init_transactions(self, timeout_s: float | None = None) -> None:
+        """Register the transactional id, fencing every older producer that has it."""
+        self._call(self._rd.init_transactions, self._limit_s(timeout_s))
+        self._transactions_ready = True
+
+    def begin_transaction(self) -> None:
+        """Start a transaction."""
+        self._call(self._rd.begin_transaction)
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        group_metadata: object,
+        timeout_s: float | None = None,
+    ) -> None:
+        """Make a consumer's progress part of the transaction (`Consumer.group_metadata()`)."""
+        positions = [
+            confluent_kafka.TopicPartition(at.topic, at.partition, o.offset, o.metadata or None)
+            for at, o in offsets.items()
+        ]
+        self._call(
+            self._rd.send_offsets_to_transaction,
+            positions,
+            group_metadata,
+            self._limit_s(timeout_s),
+        )
+
+    def commit_transaction(self, timeout_s: float | None = None) -> None:
+        """Send what is left and make the whole transaction visible."""
+        self._call(self._rd.commit_transaction, self._limit_s(timeout_s))
+
+    def abort_transaction(self, timeout_s: float | None = None) -> None:
+        """Drop what is left and make the whole transaction void."""
+        self._call(self._rd.abort_transaction, self._limit_s(timeout_s))
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """All or nothing: committed at the end of the block, aborted if it raises."""
+        if not self._transactional:
+            raise IllegalStateError("A producer without transactional.id has no transactions.")
+        if not self._transactions_ready:
+            self.init_transactions()
+        self.begin_transaction()
+        try:
+            yield self
+            self.commit_transaction()
+        except BaseException:
+            # The first error is the one to tell; after a fatal one there is nothing to abort.
+            with contextlib.suppress(Exception):
+                self.abort_transaction()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _produce(
+        self, record: ProducerRecord[K, V], delivery: "_Delivery", deadline_s: float
+    ) -> None:
+        topic = record.topic
+        self._metadata.wait_for(topic, deadline_s)
+        key = self._encode_key(topic, record.key)
+        value = self._encode_value(topic, record.value)
+        partition = record.partition
+        if partition is None:
+            partition = self._partition(record, key, value)
+        delivery.sizes = (-1 if key is None else len(key), -1 if value is None else len(value))
+        arguments: dict[str, Any] = {"on_delivery": delivery}
+        if record.headers:
+            arguments["headers"] = list(record.headers)
+        if record.timestamp_ms is not None:
+            arguments["timestamp"] = record.timestamp_ms
+        while True:
+            try:
+                self._rd.produce(topic, value, key, partition, **arguments)
+                return
+            except BufferError:
+                self._wait_for_room(deadline_s)
+            except confluent_kafka.KafkaException as error:
+                raise librdkafka.translated(error) from error
+
+    def _partition(
+        self, record: ProducerRecord[K, V], key: bytes | None, value: bytes | None
+    ) -> int:
+        if self._partitioner is None:
+            return _ANY_PARTITION
+        return self._partitioner.partition(
+            record.topic, record.key, key, record.value, value, self._metadata
+        )
+
+    def _wait_for_room(self, deadline_s: float) -> None:
+        # The callback thread frees room; running callbacks here too would break their order.
+        if time.monotonic() >= deadline_s:
+            raise BufferExhaustedError(
+                f"No room in buffer.memory for a record within {self._max_block_s:g} s."
+            )
+        time.sleep(_FULL_PAUSE_S)
+
+    def _run_callbacks(self) -> None:
+        while not self._closed or len(self._rd):
+            self._rd.poll(_POLL_S)
+
+    def _limit_s(self, timeout_s: float | None) -> float:
+        return self._max_block_s if timeout_s is None else timeout_s
+
+    def _call(self, function: Callable[..., None], *arguments: object) -> None:
+        try:
+            function(*arguments)
+        except confluent_kafka.KafkaException as error:
+            raise librdkafka.translated(error) from error
+
+
+class _Delivery:
+    """What happens when librdkafka reports on one record."""
+
+    __slots__ = ("callback", "future", "producer", "sizes")
+
+    def __init__(
+        self,
+        producer: Producer[Any, Any],
+        future: Future[RecordMetadata],
+        callback: Callback | None,
+    ) -> None:
+        self.producer = producer
+        self.future = future
+        self.callback = callback
+        self.sizes = (-1, -1)
+
+    def __call__(
+        self, error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message
+    ) -> None:
+        metadata = None if error is not None else self._metadata(message)
+        failure = None if error is None else librdkafka.translated_error(error)
+        chain = self.producer._interceptors
+        if chain:
+            chain.tell("on_acknowledgement", metadata, failure)
+        if metadata is not None:
+            self.future.set_result(metadata)
+        else:
+            self.producer._failed += 1
+            self.future.set_exception(failure)
+        if self.callback is not None:
+            self._tell(metadata, failure)
+
+    def _tell(self, metadata: RecordMetadata | None, failure: Exception | None) -> None:
+        assert self.callback is not None
+        try:
+            self.callback(metadata, failure)
+        except Exception:  # A user's mistake must not stop the callbacks of all others.
+            log.warning("The callback of a sent record failed.", exc_info=True)
+
+    def _metadata(self, message: confluent_kafka.Message) -> RecordMetadata:
+        offset = message.offset()
+        return RecordMetadata(
+            message.topic() or "",
+            message.partition() or 0,
+            NO_OFFSET if offset is None or offset < 0 else offset,
+            message.timestamp()[1],
+            *self.sizes,
+        )

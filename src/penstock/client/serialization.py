@@ -1,0 +1,193 @@
+"""Keys and values to bytes and back: the formats Kafka ships, custom ones, Java's names for both.
+
+A serializer is an object with `serialize(topic, value)`, or a plain function of the value. It may
+have `configure(settings, is_key)` and `close()`. Configurations may name one by its Java class
+(`org.apache.kafka.common.serialization.LongSerializer`), by a short word (`long`) or by the place
+of a Python class (`shop.serde.PriceSerializer`).
+"""
+
+import struct
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from penstock.client.errors import SerializationError
+from penstock.client.plugins import close, configure, load
+from penstock.errors import ConfigError
+
+T_contra = TypeVar("T_contra", contravariant=True)
+T_co = TypeVar("T_co", covariant=True)
+
+
+@runtime_checkable
+class Serializer(Protocol[T_contra]):
+    """Turns a key or value into bytes; None stays null."""
+
+    def serialize(self, topic: str, value: T_contra | None, /) -> bytes | None:
+        """The bytes of a value."""
+
+
+@runtime_checkable
+class Deserializer(Protocol[T_co]):
+    """Turns bytes into a key or value; null stays None."""
+
+    def deserialize(self, topic: str, data: bytes | None, /) -> T_co | None:
+        """The value of some bytes."""
+
+
+AnySerializer: TypeAlias = Serializer[Any] | Callable[[Any], bytes | None] | str | type
+AnyDeserializer: TypeAlias = Deserializer[Any] | Callable[[bytes], Any] | str | type
+
+_JAVA_PACKAGE = "org.apache.kafka.common.serialization."
+
+
+class Encoder:
+    """A serializer made ready: called with topic and value, it fails with a clear error."""
+
+    def __init__(
+        self, given: AnySerializer | None, settings: Mapping[str, object], what: str
+    ) -> None:
+        self._what = what  # "key" or "value".
+        self._plugin, self._call = _resolve(given, "serialize", settings, what)
+
+    def __call__(self, topic: str, value: object) -> bytes | None:
+        try:
+            return self._call(topic, value)  # type: ignore[no-any-return]
+        except Exception as error:
+            kind = type(value).__name__
+            raise SerializationError(
+                f"The {self._what} of type {kind} for topic {topic} cannot be serialized: {error}"
+            ) from error
+
+    def close(self) -> None:
+        """Give the plug-in a chance to clean up."""
+        close(self._plugin)
+
+
+class Decoder:
+    """A deserializer made ready: called with topic and bytes, it fails with a clear error."""
+
+    def __init__(
+        self, given: AnyDeserializer | None, settings: Mapping[str, object], what: str
+    ) -> None:
+        self._what = what
+        self._plugin, self._call = _resolve(given, "deserialize", settings, what)
+        self.is_identity = given is None  # Callers may skip a call that does nothing.
+
+    def __call__(self, topic: str, data: bytes | None) -> Any:
+        try:
+            return self._call(topic, data)
+        except Exception as error:
+            raise SerializationError(
+                f"The {self._what} of a record of topic {topic} cannot be deserialized: {error}"
+            ) from error
+
+    def close(self) -> None:
+        """Give the plug-in a chance to clean up."""
+        close(self._plugin)
+
+
+class Format(NamedTuple):
+    """A built-in format; neither side is called with None."""
+
+    encode: Callable[[Any], bytes]
+    decode: Callable[[bytes], Any]
+
+
+def _packed(layout: str) -> Format:
+    form = struct.Struct(layout)
+    return Format(form.pack, lambda data: form.unpack(data)[0])
+
+
+def _text(encoding: str) -> Format:
+    return Format(lambda value: value.encode(encoding), lambda data: data.decode(encoding))
+
+
+def _nothing(_: object) -> Any:
+    raise ValueError("only None is allowed here")
+
+
+_BYTES = Format(bytes, lambda data: data)
+FORMATS = {
+    "string": _text("utf-8"),
+    "bytearray": _BYTES,
+    "bytebuffer": _BYTES,
+    "bytes": _BYTES,
+    "short": _packed(">h"),
+    "integer": _packed(">i"),
+    "long": _packed(">q"),
+    "float": _packed(">f"),
+    "double": _packed(">d"),
+    "boolean": _packed(">?"),
+    "uuid": Format(lambda value: str(value).encode(), lambda data: uuid.UUID(data.decode())),
+    "void": Format(_nothing, _nothing),
+}
+
+
+def _resolve(
+    given: object, method: str, settings: Mapping[str, object], what: str
+) -> tuple[object, Callable[[str, Any], Any]]:
+    """The plug-in itself, for closing, and what to call with topic and value."""
+    if given is None:
+        return None, _as_is if method == "serialize" else _untouched
+    if isinstance(given, str):
+        builtin = _builtin(given, method, settings, what)
+        if builtin is not None:
+            return None, builtin
+        given = load(given)
+    if isinstance(given, type):
+        given = given()
+    configure(given, settings, is_key=what == "key")
+    bound = getattr(given, method, None)
+    if bound is not None:
+        return given, bound
+    if callable(given):
+        function = given
+        return given, lambda _, value: None if value is None else function(value)
+    raise ConfigError(f"the {what} {method[:-1]}er {given!r} has no method {method}")
+
+
+def _builtin(
+    name: str, method: str, settings: Mapping[str, object], what: str
+) -> Callable[[str, Any], Any] | None:
+    """The built-in format of a Java class name or a short word; None for another class."""
+    simple = name.removeprefix(_JAVA_PACKAGE)
+    kind = "Serializer" if method == "serialize" else "Deserializer"
+    other = "Deserializer" if method == "serialize" else "Serializer"
+    if simple.endswith(other) and not simple.endswith(kind):
+        raise ConfigError(f"{name} is a {other.lower()}; here a {kind.lower()} is wanted")
+    form = FORMATS.get(simple.removesuffix(kind).lower())
+    if form is None:
+        if name.startswith(_JAVA_PACKAGE):
+            raise ConfigError(f"{name} has no counterpart here: choose from {', '.join(FORMATS)}")
+        return None
+    if simple.removesuffix(kind).lower() == "string":
+        form = _text(_encoding(method, settings, what))
+    call = form.encode if method == "serialize" else form.decode
+    return lambda _, value: None if value is None else call(value)
+
+
+def _encoding(method: str, settings: Mapping[str, object], what: str) -> str:
+    """`key.serializer.encoding`, else `serializer.encoding`, else UTF-8, as in Kafka."""
+    word = f"{method[:-1]}er.encoding"
+    encoding = str(settings.get(f"{what}.{word}") or settings.get(word) or "utf-8")
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise ConfigError(f"{word}={encoding} is not a known encoding") from None
+    return encoding
+
+
+def _as_is(_: str, value: object) -> bytes | None:
+    """Without a serializer bytes pass, and text as UTF-8."""
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    raise TypeError("without a serializer only bytes, str and None can be sent")
+
+
+def _untouched(_: str, data: bytes | None) -> bytes | None:
+    return data
