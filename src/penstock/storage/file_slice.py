@@ -8,6 +8,7 @@ than it may have open files.
 
 import os
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
@@ -26,9 +27,10 @@ class LogFile:
         self.path = path
         self.fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        # Bound early: at the interpreter's end the module may be gone before its objects.
         if self.fd >= 0:
-            os.close(self.fd)
+            close(self.fd)
 
     def fileno(self) -> int:
         return self.fd

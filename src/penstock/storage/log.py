@@ -41,7 +41,7 @@ from penstock.storage.recovery import Loading, load_log, reindex
 from penstock.storage.removal import leave, remove_oldest, replace_segments
 from penstock.storage.retention import deletable
 from penstock.storage.rolling import roll
-from penstock.storage.segment import CorruptIndex, ReadResult, Segment, TimestampOffset
+from penstock.storage.segment import INT_MAX, CorruptIndex, ReadResult, Segment, TimestampOffset
 from penstock.storage.segment_row import SegmentRow
 from penstock.storage.topic_partition import (
     DELETE,
@@ -224,7 +224,7 @@ class Log(LogState):
             if segment.must_roll(
                 append.size, last_offset, append.largest_timestamp, now_ms, self.config
             ):
-                segment = roll(self, append.first_offset, now_ms)
+                segment = roll(self, self._next_base(append), now_ms)
                 aborted_count = 0
             for epoch, start_offset in append.epochs:
                 epochs.assign(epoch, start_offset)
@@ -235,6 +235,12 @@ class Log(LogState):
             self._undo(segment, aborted_count, known_epochs)
             raise KafkaStorage(f"{self.topic_partition} cannot be written: {error}") from error
         self._written(append, now_ms)
+
+    def _next_base(self, append: Append) -> int:
+        """A segment begins where the one before ends, which recovery counts on; see `_is_hole`."""
+        end_offset = self.log_end_offset
+        is_too_far = append.next_offset - 1 - end_offset > INT_MAX
+        return append.first_offset if is_too_far else end_offset
 
     def _undo(self, segment: Segment, aborted_count: int, epochs: tuple[EpochStart, ...]) -> None:
         self.epoch_history.restore(epochs)

@@ -53,14 +53,14 @@ class ProducerState:
         self,
         *,
         log_start_offset: int,
-        end_offset: int,
+        snapshot_offset_max: int,
         now_ms: int,
         expiration_ms: int,
         report: Callable[[str], None],
     ) -> None:
-        """Begin with the newest snapshot up to `end_offset`; one that cannot be read is removed."""
+        """Begin with the newest snapshot up to an offset; one that cannot be read is removed."""
         for offset in reversed(self.snapshots):
-            if not log_start_offset < offset <= end_offset:
+            if not log_start_offset < offset <= snapshot_offset_max:
                 continue
             path = self._path(offset)
             try:

@@ -177,7 +177,9 @@ def _table_at(
     segment: Segment, segments: list[Segment], producers: ProducerState, loading: Loading
 ) -> ProducerTable:
     """The producers as they were where a segment begins."""
-    _load_producers(loading, producers, segments, loading.log_start_offset, segment.base_offset)
+    _load_producers(
+        loading, producers, segments, loading.log_start_offset, segment.base_offset, is_deep=True
+    )
     return producers.table
 
 
@@ -187,16 +189,28 @@ def _load_producers(
     segments: list[Segment],
     log_start_offset: int,
     end_offset: int,
+    *,
+    is_deep: bool,
 ) -> None:
-    """The newest usable snapshot, and what came after it."""
+    """A usable snapshot, and what came after it."""
     producers.load(
         log_start_offset=log_start_offset,
-        end_offset=end_offset,
+        snapshot_offset_max=deep_snapshot(segments, end_offset) if is_deep else end_offset,
         now_ms=loading.now_ms,
         expiration_ms=loading.config.producer_id_expiration_ms,
         report=loading.report,
     )
     replay_producers(segments, producers.table, end_offset)
+
+
+def deep_snapshot(segments: Iterable[Segment], end_offset: int) -> int:
+    """The newest snapshot to begin with where a whole segment shall be replayed.
+
+    A snapshot knows a producer's last batch only. A producer that retries after a crash may send
+    five batches again, so we begin a segment earlier, and know them all.
+    """
+    bases = [segment.base_offset for segment in segments if segment.base_offset < end_offset]
+    return bases[-2] if len(bases) > 1 else 0
 
 
 def replay_producers(segments: Iterable[Segment], table: ProducerTable, end_offset: int) -> None:
@@ -256,6 +270,10 @@ def _recover(
     found = list(epochs.entries)
     end_offset = unflushed[0].base_offset
     for number, segment in enumerate(unflushed):
+        if number and _is_hole(unflushed[number - 1], end_offset, segment, loading.config):
+            loading.report(f"Nothing is left of offsets {end_offset} to {segment.base_offset}")
+            _drop(loading, segments, unflushed[number:], producers)
+            break
         loading.report(f"Recovering unflushed segment {segment.log_path}")
         end_offset = max(end_offset, segment.base_offset)
         reason, end_offset = _recover_segment(segment, table, found, end_offset)
@@ -264,7 +282,18 @@ def _recover(
             _drop(loading, segments, unflushed[number + 1 :], producers)
             break
     epochs.replace(tuple(found))
+    table.end_offset = end_offset
     return end_offset
+
+
+def _is_hole(before: Segment, end_offset: int, segment: Segment, config: LogConfig) -> bool:
+    """Whether the end of a segment is missing, though it was cut off between two batches.
+
+    A segment begins where the one before it ends, unless compaction took that one's last records
+    or the offset was too far for it.
+    """
+    is_too_far = segment.base_offset - before.base_offset > INT_MAX
+    return end_offset < segment.base_offset and not is_too_far and not config.is_compacted
 
 
 def _recover_segment(
@@ -374,7 +403,8 @@ def _finish(
     epochs.truncate_from_start(start)
     producers.remove_stray_snapshots(segment.base_offset for segment in segments)
     producers.drop_outside(start, end_offset)
-    _load_producers(loading, producers, segments, start, end_offset)
+    if loading.is_clean:  # Recovery went through the batches already.
+        _load_producers(loading, producers, segments, start, end_offset, is_deep=False)
     segments[-1].open_for_append()
     recovery_point = end_offset if loading.is_clean else min(loading.recovery_point, end_offset)
     return LoadedLog(segments, producers, epochs, start, end_offset, recovery_point)

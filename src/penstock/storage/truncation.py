@@ -6,7 +6,7 @@ dropped segments are renamed at once and removed with the next chores.
 
 from penstock.storage.log_config import LONG_MAX
 from penstock.storage.log_state import LogState
-from penstock.storage.recovery import replay_producers
+from penstock.storage.recovery import deep_snapshot, replay_producers
 from penstock.storage.removal import doom
 from penstock.storage.segment import Segment
 from penstock.storage.segment_row import SegmentRow
@@ -39,7 +39,7 @@ def _cut(log: LogState, offset: int) -> None:
 def _reload_producers(log: LogState, end_offset: int) -> None:
     log.producer_state.load(
         log_start_offset=min(log.log_start_offset, end_offset),
-        end_offset=end_offset,
+        snapshot_offset_max=deep_snapshot(log.row, end_offset),
         now_ms=0,
         expiration_ms=LONG_MAX,  # Who is idle for long is for the chores to say.
         report=log.report,
@@ -55,5 +55,5 @@ def start_anew(log: LogState, offset: int) -> None:
     log.producer_state.start_anew(offset)
     log.row = SegmentRow([Segment.create(log.dir, offset, log.config, now_ms=0)])
     log.epoch_history.clear()
-    log.log_start_offset = offset
     log.ends_at(offset)
+    log.log_start_offset = log.high_watermark = offset  # A start above the watermark is no start.
