@@ -1,17 +1,16 @@
-"""A directory in memory for the logs under test: they flush much, and a disk would be slow."""
+"""A directory in memory for each test."""
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.storage.made import MEMORY
 
 
 @pytest.fixture
 def log_dir() -> Iterator[Path]:
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    path = Path(tempfile.mkdtemp(prefix="penstock-", dir=memory))
+    path = Path(tempfile.mkdtemp(prefix="penstock-", dir=MEMORY))
     yield path
     shutil.rmtree(path)

@@ -1,5 +1,6 @@
 """Logs and batches for the tests of the log engine."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from penstock.storage.log import Appended, Log
 from penstock.storage.log_config import LogConfig
 
 Batch = tuple[BatchHeader, memoryview]
+
+# Where logs under test live: they flush much, and a disk would be slow.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 # Segments and index intervals so small that a few records exercise all of it.
 SMALL = LogConfig(segment_bytes=1000, index_interval_bytes=100, segment_index_bytes=4096)

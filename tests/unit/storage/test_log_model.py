@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.unit.storage.made import (
+    MEMORY,
     Batch,
     append,
     batch,
@@ -19,8 +20,6 @@ from tests.unit.storage.made import (
 
 from penstock.storage.log import Log
 from penstock.storage.log_config import LogConfig
-
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class LogMachine(RuleBasedStateMachine):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.storage.made import (
+    MEMORY,
     SMALL,
     Reports,
     append,
@@ -25,8 +26,6 @@ from tests.unit.storage.made import (
 from penstock.storage.log import Log
 from penstock.storage.log_config import LogConfig
 from penstock.storage.producers import ProducerEntry
-
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def a_busy_log(root: Path) -> Log:
