@@ -47,7 +47,6 @@ class RequestContext:
 
     def __init__(
         self,
-        *,
         broker: Broker,
         header: RequestHeader,
         listener: str,

@@ -107,12 +107,7 @@ class Dispatcher:
             request, _ = route.decode(frame, route.version, body_at)
         except MalformedMessage as error:
             raise CloseConnection(f"a malformed {route.api_key.name} request: {error}") from None
-        context = RequestContext(
-            broker=self._broker,
-            header=header,
-            listener=self._listener,
-            client_address=connection.peer,
-        )
+        context = RequestContext(self._broker, header, self._listener, connection.peer)
         try:
             response = route.handle(request, context)
         except ProtocolError as error:

@@ -15,7 +15,14 @@ from penstock.errors import (
     RecordTooLarge,
     UnsupportedCompressionType,
 )
-from penstock.records.batch import BatchHeader, check_batch, split_batches
+from penstock.records.batch import (
+    CODEC_BITS,
+    LOG_OVERHEAD,
+    TRANSACTIONAL,
+    BatchHeader,
+    check_batch,
+    split_batches,
+)
 from penstock.records.compression import Codec
 from penstock.records.legacy import convert_up, is_legacy
 from penstock.records.produced import check_produced
@@ -42,9 +49,10 @@ def accepted(
         batches = split_batches(memoryview(convert_up(records)))
     else:
         batches = split_batches(records)
+    keeps_codec = config.compression_type == "producer"
     for index, (header, batch) in enumerate(batches):
-        _check(header, batch, config, version=version, now_ms=now_ms)
-        if config.compression_type != "producer":
+        _check(header, batch, config, version, now_ms)
+        if not keeps_codec:
             batches[index] = _recompressed(header, batch, config)
     return batches
 
@@ -53,16 +61,17 @@ def _only_batch(records: memoryview) -> tuple[BatchHeader, memoryview]:
     if is_legacy(records):
         raise InvalidRecord("from version 3 on, produce requests hold batches of format 2")
     header = check_batch(records)
-    if header.size_bytes != len(records):
+    if header.batch_length != len(records) - LOG_OVERHEAD:
         raise InvalidRecord("a produce request must hold exactly one batch for each partition")
     return header, records
 
 
 def _check(
-    header: BatchHeader, batch: memoryview, config: LogConfig, *, version: int, now_ms: int
+    header: BatchHeader, batch: memoryview, config: LogConfig, version: int, now_ms: int
 ) -> None:
     check_produced(header)
     size = len(batch)
+    attributes = header.attributes
     if size > config.max_message_bytes:
         raise RecordTooLarge(
             f"a batch of {size} bytes is larger than max.message.bytes {config.max_message_bytes}"
@@ -71,9 +80,9 @@ def _check(
         raise RecordBatchTooLarge(
             f"a batch of {size} bytes is larger than segment.bytes {config.segment_bytes}"
         )
-    if header.is_transactional:
+    if attributes & TRANSACTIONAL:
         raise InvalidTxnState("this broker does not take part in transactions yet")
-    if version < _FIRST_VERSION_WITH_ZSTD and header.codec is Codec.ZSTD:
+    if version < _FIRST_VERSION_WITH_ZSTD and attributes & CODEC_BITS == Codec.ZSTD:
         raise UnsupportedCompressionType("zstd needs version 7 of the Produce API")
     if config.is_compacted:
         check_keys(batch)

@@ -9,16 +9,18 @@ import asyncio
 import logging
 import os
 import socket
+import struct
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
 from penstock.net.buffers import SCRATCH_BYTES, BufferPool
 
 log = logging.getLogger("kafka.network.Connection")
 
 LENGTH_BYTES = 4
+_LENGTH = struct.Struct(">i")
 # A connection that sent a frame this large will likely send another: read its length alone, then
 # the body straight into its own buffer.
 _LARGE_FRAME_BYTES = 64 * 1024
@@ -179,6 +181,7 @@ class Connection:
         return len(self._pending) >= self._limits.in_flight_max or self._is_writing
 
     def _on_readable(self) -> None:
+        self.last_active_s = self._loop.time()
         try:
             self._is_turning = True
             self._read_turn()
@@ -237,8 +240,10 @@ class Connection:
         data = self._sock.recv(LENGTH_BYTES - len(self._head))
         self._head += data
         if len(self._head) == LENGTH_BYTES:
-            size = self._checked_size(int.from_bytes(self._head, "big", signed=True))
+            (size,) = _LENGTH.unpack(self._head)
             self._head.clear()
+            if not 0 < size <= self._limits.frame_bytes_max:
+                self._refuse_size(size)
             self._start_frame(size)
         return len(data), len(data)
 
@@ -262,12 +267,15 @@ class Connection:
     def _take_frames(self, data: memoryview) -> None:
         """Begin every whole frame in `data`; keep the rest for later."""
         at, end = 0, len(data)
+        size_max = self._limits.frame_bytes_max
         while end - at >= LENGTH_BYTES:
             if self._is_full() or self._mutes:
                 self._backlog = bytes(data[at:])
                 return
             body = at + LENGTH_BYTES
-            size = self._checked_size(int.from_bytes(data[at:body], "big", signed=True))
+            (size,) = _LENGTH.unpack_from(data, at)
+            if not 0 < size <= size_max:
+                self._refuse_size(size)
             at = body + size
             if at > end:
                 self._start_frame(size)
@@ -279,9 +287,7 @@ class Connection:
                 return
         self._head += data[at:]
 
-    def _checked_size(self, size: int) -> int:
-        if 0 < size <= self._limits.frame_bytes_max:
-            return size
+    def _refuse_size(self, size: int) -> NoReturn:
         raise CloseConnection(
             f"a request of {size} bytes was announced; "
             f"socket.request.max.bytes allows 1 to {self._limits.frame_bytes_max}"
@@ -290,7 +296,6 @@ class Connection:
     # Answers
 
     def _begin(self, frame: memoryview) -> None:
-        self.last_active_s = self._loop.time()
         answer = self._dispatch(self, frame)
         if answer is None:
             return

@@ -349,7 +349,9 @@ def _constructor(kind: type[Struct]) -> Callable[..., None]:
         else:
             names[f"f{index}"] = field
             parameters.append(f"{name}=unset")
-            body.append(f"    self.{name} = default_of(f{index}) if {name} is unset else {name}")
+            # Nearly always an empty list, which is cheaper written out than asked for.
+            fresh = "[]" if default == [] else f"default_of(f{index})"
+            body.append(f"    self.{name} = {fresh} if {name} is unset else {name}")
     star = ", *, " if parameters else ""
     source = f"def __init__(self{star}{', '.join(parameters)}):\n" + "\n".join(body)
     exec(source, names)

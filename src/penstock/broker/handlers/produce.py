@@ -6,8 +6,9 @@ batch stays a view on the received frame all the way to the file.
 
 import asyncio
 from collections.abc import Awaitable
+from typing import TypeAlias
 
-from penstock.broker.context import Broker, RequestContext
+from penstock.broker.context import RequestContext
 from penstock.broker.incoming import accepted
 from penstock.errors import (
     ErrorCode,
@@ -29,19 +30,20 @@ from penstock.protocol.messages.produce import (
 
 _FIRST_VERSION_WITH_TOPIC_IDS = 13
 _NO_TIME = -1
+# An answer that must wait until its records are on every in-sync replica.
+_Wait: TypeAlias = tuple[PartitionProduceResponse, "asyncio.Future[None]"]
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
 def handle(
     request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Awaitable[ProduceResponse] | None:
-    waits: list[tuple[PartitionProduceResponse, asyncio.Future[None]]] = []
+    waits: list[_Wait] = []
+    acks = request.acks
     response = ProduceResponse(
-        responses=[
-            _append_topic(topic, request.acks, context, waits) for topic in request.topic_data
-        ]
+        responses=[_append_topic(topic, acks, context, waits) for topic in request.topic_data]
     )
-    if request.acks == 0:
+    if acks == 0:
         _close_on_error(response)
         return None
     if waits:
@@ -66,10 +68,7 @@ def error_response(request: ProduceRequest, error: ProtocolError) -> ProduceResp
 
 
 def _append_topic(
-    topic: TopicProduceData,
-    acks: int,
-    context: RequestContext,
-    waits: list[tuple[PartitionProduceResponse, asyncio.Future[None]]],
+    topic: TopicProduceData, acks: int, context: RequestContext, waits: list[_Wait]
 ) -> TopicProduceResponse:
     name: str | None = topic.name
     if context.version >= _FIRST_VERSION_WITH_TOPIC_IDS:
@@ -80,7 +79,7 @@ def _append_topic(
             answers.append(_append(name, data, acks, context, waits))
         except ProtocolError as error:
             answers.append(_failed(data.index, error))
-            if name is not None:
+            if name is not None and name in context.broker.image.topics:
                 context.broker.metrics.topic(name).failed_produce_requests += 1
     return TopicProduceResponse(
         name=topic.name, topic_id=topic.topic_id, partition_responses=answers
@@ -92,23 +91,23 @@ def _append(
     data: PartitionProduceData,
     acks: int,
     context: RequestContext,
-    waits: list[tuple[PartitionProduceResponse, asyncio.Future[None]]],
+    waits: list[_Wait],
 ) -> PartitionProduceResponse:
     if topic is None:
         raise UnknownTopicId("no topic has this id")
-    if acks not in (-1, 0, 1):
+    if not -1 <= acks <= 1:
         raise InvalidRequiredAcks(f"acks is {acks}; it must be 0, 1 or -1")
     if topic in INTERNAL_TOPICS and context.client_id != "__admin_client":
         raise InvalidTopic(f"{topic} belongs to the broker")
-    broker: Broker = context.broker
+    broker = context.broker
     partition = broker.partitions.leader(topic, data.index)
     now_ms = broker.now_ms()
     batches = accepted(data.records, partition.log.config, version=context.version, now_ms=now_ms)
     appended = partition.append(batches, required_acks=acks, now_ms=now_ms)
     metrics = broker.metrics.topic(topic)
     metrics.produce_requests += 1
-    for header, _ in batches:
-        metrics.bytes_in += header.size_bytes
+    for header, batch in batches:
+        metrics.bytes_in += len(batch)
         metrics.messages_in += header.record_count
     append_ms = appended.log_append_ms
     answer = PartitionProduceResponse(
@@ -126,7 +125,7 @@ def _append(
 
 async def _when_replicated(
     response: ProduceResponse,
-    waits: list[tuple[PartitionProduceResponse, asyncio.Future[None]]],
+    waits: list[_Wait],
     *,
     timeout_s: float,
 ) -> ProduceResponse:
