@@ -87,8 +87,7 @@ def resolve(entries: list[DeleteTopicState], image: ClusterImage) -> list[Deleta
         except ProtocolError as error:
             _fail(result, error)
         results.append(result)
-    _refuse_same_topic(results)
-    return results
+    return _without_same_topic(results)
 
 
 def _fill_in(result: DeletableTopicResult, image: ClusterImage, count: int) -> None:
@@ -111,13 +110,14 @@ def _fill_in(result: DeletableTopicResult, image: ClusterImage, count: int) -> N
     result.topic_id = topic.topic_id
 
 
-def _refuse_same_topic(results: list[DeletableTopicResult]) -> None:
-    """One entry by name and one by id may turn out to be one topic."""
-    fine = [result for result in results if not result.error_code]
-    counts = Counter(result.topic_id for result in fine)
-    for result in fine:
-        if counts[result.topic_id] > 1:
-            error = InvalidRequest(
-                "The provided topic name maps to an ID that was already supplied."
-            )
-            _fail(result, error)
+def _without_same_topic(results: list[DeletableTopicResult]) -> list[DeletableTopicResult]:
+    """One entry by name and one by id may turn out to be one topic: that is told once."""
+    kept: list[DeletableTopicResult] = []
+    found: dict[bytes, DeletableTopicResult] = {}
+    for result in results:
+        if result.error_code or found.setdefault(result.topic_id, result) is result:
+            kept.append(result)
+            continue
+        twice = InvalidRequest("The provided topic name maps to an ID that was already supplied.")
+        _fail(found[result.topic_id], twice)
+    return kept

@@ -62,7 +62,6 @@ def _result(
     except ProtocolError as error:
         return _failed(resource, error)
     return DescribeConfigsResult(
-        error_message=None,
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
         configs=[_config(entry, request, context.version) for entry in entries],

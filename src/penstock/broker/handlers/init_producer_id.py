@@ -5,7 +5,7 @@ for the transaction coordinator, which this broker does not have yet.
 """
 
 from penstock.broker.context import RequestContext
-from penstock.errors import CoordinatorNotAvailable, InvalidRequest
+from penstock.errors import CoordinatorNotAvailable, InvalidRequest, ProtocolError
 from penstock.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -20,6 +20,12 @@ async def handle(request: InitProducerIdRequest, context: RequestContext) -> Ini
         raise CoordinatorNotAvailable("this broker does not coordinate transactions")
     producer_id = await context.broker.producer_ids.take()
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+def error_response(_request: InitProducerIdRequest, error: ProtocolError) -> InitProducerIdResponse:
+    return InitProducerIdResponse(
+        error_code=int(error.code), producer_id=_NONE, producer_epoch=_NONE
+    )
 
 
 def _check(request: InitProducerIdRequest) -> None:

@@ -33,8 +33,8 @@ EARLIEST_PENDING_UPLOAD = -6
 
 # From which version on each mark may be asked for; other negative times mean nothing.
 _FIRST_VERSION_OF = {
-    LATEST: 1,
-    EARLIEST: 1,
+    LATEST: 0,
+    EARLIEST: 0,
     MAX_TIMESTAMP: 7,
     EARLIEST_LOCAL: 8,
     LATEST_TIERED: 9,
@@ -115,9 +115,7 @@ def _answer(
 
 
 def _check(wanted: ListOffsetsPartition, version: int, *, is_twice: bool) -> None:
-    if version < _FIRST_VERSION_WITH_ONE_OFFSET:
-        return
-    if is_twice:
+    if is_twice and version >= _FIRST_VERSION_WITH_ONE_OFFSET:
         raise InvalidRequest("a partition is asked for twice")
     if wanted.timestamp < 0 and version < _FIRST_VERSION_OF.get(wanted.timestamp, version + 1):
         raise UnsupportedVersion(f"version {version} has no timestamp {wanted.timestamp}")

@@ -29,7 +29,7 @@ def describe(
 
 
 def by_name(result: Any) -> dict[str, Any]:
-    assert (result.error_code, result.error_message) == (ErrorCode.NONE, None)
+    assert (result.error_code, result.error_message) == (ErrorCode.NONE, "")
     return {config.name: config for config in result.configs}
 
 

@@ -105,6 +105,7 @@ def test_without_tiered_storage_its_marks_are_empty(filled: Any) -> None:
         (10, EARLIEST_PENDING_UPLOAD),
         (11, -7),
         (1, -(2**63)),
+        (0, MAX_TIMESTAMP),
     ],
 )
 def test_a_mark_of_a_later_version_is_refused(filled: Any, version: int, mark: int) -> None:
