@@ -20,25 +20,55 @@ Kinds of groups share one name space: `groups[group_id]` is of kind "classic" (c
 - an implementation of `Group` (group.py), which also answers the four classic requests;
 - a `Family`: the record types it stores, and `replay` of such a record. Register it in the
   `families` given to the shard; each is called once per shard to make the kind's own room;
-- its own verbs. The consumer kind's are called as `shard.family(CONSUMER).heartbeat(...)`: they
-  look into `shard.groups`, write with `shard.write`, and put new groups in with `shard.place`.
+- its own verbs. The consumer kind's are called as `shard.family(ConsumerGroups).heartbeat(...)`,
+  with the class of its family: they look into `shard.groups`, write with `shard.write`, and put
+  new groups in with `shard.place`.
 
 Conversion is replacement: `shard.place(group)` puts another object under the same group id. Up
 (classic to consumer): read `members`, `generation`, `protocol_type` of the ClassicGroup; write its
 `tombstones()` and the new kind's records in one batch; `place` the new group, which calls
 `removed(REBALANCE_IN_PROGRESS)` on the old one so that its waiting members rejoin. Down (consumer
-to classic): make a `ClassicGroup.of_members(...)`; write the old kind's tombstones and the new
-`ClassicGroup.record()` in one batch; `place` it and call its `loaded()`, which sets its timers.
+to classic): make a `ClassicGroup(..., members=[ClassicMember(...)])`, which is stable from the
+start; write the old kind's tombstones and its `record()` in one batch; `place` it and call its
+`loaded()`, which sets its timers; `rebalance(reason)` makes its members join anew.
 Offsets are by group id and are not touched by a conversion.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Protocol, TypeVar
 
-from penstock.errors import ErrorCode, GroupIdNotFound
-from penstock.groups.group import Group
-from penstock.groups.surroundings import NO_PRODUCER, KeyValue, Surroundings
+from penstock.errors import (
+    ErrorCode,
+    GroupIdNotFound,
+    InvalidGroupId,
+    InvalidSessionTimeout,
+    ProtocolError,
+    UnknownMemberId,
+)
+from penstock.groups.classic_group import ClassicGroup
+from penstock.groups.classic_members import refused_join, refused_sync
+from penstock.groups.group import CLASSIC, AnswerJoin, AnswerSync, Group
+from penstock.groups.group_offsets import GroupOffsets
+from penstock.groups.offset_commits import OffsetCommits
+from penstock.groups.record_formats import (
+    GROUP_TYPE,
+    OFFSET_TYPES,
+    read_group_key,
+    read_group_value,
+    read_offset_key,
+    read_offset_value,
+    record_type,
+)
+from penstock.groups.surroundings import NO_PRODUCER, Caller, KeyValue, Surroundings
 from penstock.groups.timers import Timers
+from penstock.protocol.messages.describe_groups import DescribedGroup
+from penstock.protocol.messages.group_records import GroupMetadataValue
+from penstock.protocol.messages.heartbeat import HeartbeatRequest
+from penstock.protocol.messages.join_group import JoinGroupRequest
+from penstock.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from penstock.protocol.messages.list_groups import ListedGroup
+from penstock.protocol.messages.sync_group import SyncGroupRequest
+from penstock.protocol.primitives import MalformedMessage
 
 
 class Family(Protocol):
@@ -57,6 +87,9 @@ class Family(Protocol):
         ...
 
 
+F = TypeVar("F", bound=Family)
+
+
 class Shard:
     """All groups of one partition, while this broker leads it."""
 
@@ -66,10 +99,18 @@ class Shard:
         self.around = around
         self.timers = Timers(around.clock.elapsed_ms)
         self.groups: dict[str, Group] = {}
-        self._families = {family.kind: family for family in (make(self) for make in families)}
+        self.offsets = GroupOffsets()
+        self.commits = OffsetCommits(self)
+        self._families = tuple(make(self) for make in families)
+        self._family_of_type = {
+            number: family for family in self._families for number in family.record_types
+        }
+        self._stored: dict[str, GroupMetadataValue] = {}  # Classic groups, while loading.
+        self._skipped_types: set[int] = set()
 
-    def family(self, kind: str) -> Family:
-        return self._families[kind]
+    def family(self, kind: type[F]) -> F:
+        """The room of a kind of group, asked for by its class."""
+        return next(family for family in self._families if isinstance(family, kind))
 
     def group(self, group_id: str) -> Group:
         found = self.groups.get(group_id)
@@ -80,7 +121,9 @@ class Shard:
     def place(self, group: Group) -> None:
         """Put a group in, in place of any other kind of group of that id."""
         replaced = self.groups.get(group.group_id)
-        if replaced is not None and replaced is not group:
+        if replaced is group:
+            return
+        if replaced is not None:
             replaced.removed(ErrorCode.REBALANCE_IN_PROGRESS)
         self.groups[group.group_id] = group
 
@@ -95,3 +138,180 @@ class Shard:
         return self.around.journal.write(
             records, producer_id=producer_id, producer_epoch=producer_epoch
         )
+
+    # The classic protocol
+
+    def join_group(self, request: JoinGroupRequest, caller: Caller, answer: AnswerJoin) -> None:
+        try:
+            group = self._group_to_join(request)
+        except ProtocolError as error:
+            answer(refused_join(request.member_id, error.code))
+            return
+        group.join(request, caller, answer)
+        if request.group_id not in self.groups and _has_anybody(group):
+            self.groups[request.group_id] = group
+
+    def _group_to_join(self, request: JoinGroupRequest) -> Group:
+        _check_group_id(request.group_id)
+        config = self.around.config()
+        shortest_ms = config.group_min_session_timeout_ms
+        longest_ms = config.group_max_session_timeout_ms
+        if not shortest_ms <= request.session_timeout_ms <= longest_ms:
+            raise InvalidSessionTimeout(
+                f"a session of {request.session_timeout_ms} ms is not within "
+                f"group.min.session.timeout.ms={shortest_ms} and "
+                f"group.max.session.timeout.ms={longest_ms}"
+            )
+        group = self.groups.get(request.group_id)
+        if group is not None:
+            return group
+        if request.member_id:
+            raise UnknownMemberId(f"group {request.group_id} is not known")
+        return ClassicGroup(request.group_id, self.around, self.timers)
+
+    def sync_group(self, request: SyncGroupRequest, caller: Caller, answer: AnswerSync) -> None:
+        try:
+            group = self._group_of_member(request.group_id)
+        except ProtocolError as error:
+            answer(refused_sync(error.code))
+            return
+        group.sync(request, caller, answer)
+
+    def heartbeat(self, request: HeartbeatRequest) -> None:
+        self._group_of_member(request.group_id).heartbeat(request)
+
+    def leave_group(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        return self._group_of_member(request.group_id).leave(request)
+
+    def _group_of_member(self, group_id: str) -> Group:
+        _check_group_id(group_id)
+        group = self.groups.get(group_id)
+        if group is None:
+            raise UnknownMemberId(f"group {group_id} is not known")
+        return group
+
+    # Groups as a whole
+
+    def listed(self, states: Collection[str], types: Collection[str]) -> list[ListedGroup]:
+        """The groups in one of these states and of one of these types, if any are named."""
+        wanted_states = {state.lower() for state in states}
+        wanted_types = {name.lower() for name in types}
+        return [
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type,
+                group_state=group.state,
+                group_type=group.kind,
+            )
+            for group in self.groups.values()
+            if (not wanted_states or group.state.lower() in wanted_states)
+            and (not wanted_types or group.kind in wanted_types)
+        ]
+
+    def described(self, group_id: str) -> DescribedGroup:
+        """A classic group with its members."""
+        group = self.group(group_id)
+        if not isinstance(group, ClassicGroup):
+            raise GroupIdNotFound(f"Group {group_id} is not a {CLASSIC} group.")
+        return group.described()
+
+    def delete_group(self, group_id: str) -> None:
+        """Forget an empty group and all its offsets."""
+        _check_group_id(group_id)
+        group = self.group(group_id)
+        group.check_delete()
+        self.commits.delete_all(group_id)
+        self._drop(group)
+
+    def expire(self, group_id: str) -> int:
+        """Forget old offsets, and the group with the last of them; how many offsets went."""
+        expired_count = self.commits.expire(group_id)
+        group = self.groups.get(group_id)
+        if (
+            group is not None
+            and group.is_empty
+            and not self.offsets.of_group(group_id)
+            and not self.offsets.has_pending(group_id)
+        ):
+            self._drop(group)
+        return expired_count
+
+    def _drop(self, group: Group) -> None:
+        self.write(group.tombstones())
+        del self.groups[group.group_id]
+        group.removed(ErrorCode.GROUP_ID_NOT_FOUND)
+
+    # Loading and leaving
+
+    def replay(
+        self, key: bytes | None, value: bytes | None, record_offset: int, producer_id: int
+    ) -> None:
+        """Take in one record of the log; what cannot be read is reported and left out."""
+        if key is None:
+            self.around.report("A record without a key is left out")
+            return
+        try:
+            self._replay(record_type(key), key, value, record_offset, producer_id)
+        except MalformedMessage as error:
+            self.around.report(f"The record at offset {record_offset} is left out: {error}")
+
+    def _replay(
+        self, number: int, key: bytes, value: bytes | None, record_offset: int, producer_id: int
+    ) -> None:
+        if number in OFFSET_TYPES:
+            self._replay_offset(key, value, record_offset, producer_id)
+        elif number == GROUP_TYPE:
+            self._replay_group(read_group_key(key), value)
+        elif number in self._family_of_type:
+            self._family_of_type[number].replay(number, key, value)
+        elif number not in self._skipped_types:
+            self._skipped_types.add(number)
+            self.around.report(f"Records of the unknown type {number} are left out")
+
+    def _replay_offset(
+        self, key: bytes, value: bytes | None, record_offset: int, producer_id: int
+    ) -> None:
+        group_id, topic, partition = read_offset_key(key)
+        if value is None:
+            self.offsets.remove(group_id, topic, partition)
+            return
+        committed = read_offset_value(value, record_offset)
+        if producer_id == NO_PRODUCER:
+            self.offsets.put(group_id, topic, partition, committed)
+        else:
+            self.offsets.put_pending(producer_id, group_id, topic, partition, committed)
+
+    def _replay_group(self, group_id: str, value: bytes | None) -> None:
+        if value is None:
+            self._stored.pop(group_id, None)
+        else:
+            self._stored[group_id] = read_group_value(value)
+
+    def loaded(self) -> None:
+        """All of the log was replayed: bring the groups to life."""
+        for group_id, value in self._stored.items():
+            if group_id in self.groups:
+                self.around.report(f"Group {group_id} is stored twice; the classic one is left out")
+            else:
+                self.place(ClassicGroup.of_record(group_id, value, self.around, self.timers))
+        self._stored.clear()
+        for group_id in tuple(self.offsets.groups()):
+            if group_id not in self.groups:
+                self.place(ClassicGroup(group_id, self.around, self.timers))
+        for group in tuple(self.groups.values()):
+            group.loaded()
+
+    def close(self, error: ErrorCode) -> None:
+        """This broker leads the partition no more: whoever waits is told so."""
+        for group in self.groups.values():
+            group.removed(error)
+        self.groups.clear()
+
+
+def _check_group_id(group_id: str) -> None:
+    if not group_id:
+        raise InvalidGroupId("a group needs a name")
+
+
+def _has_anybody(group: Group) -> bool:
+    return not group.is_empty
