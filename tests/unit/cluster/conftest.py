@@ -43,6 +43,7 @@ class Cluster:
     def __init__(self, directory: Path) -> None:
         self.path = directory / "metadata.db"
         self.wrap: Wrap = lambda store: store
+        self.min_insync_replicas = 1
         self.sessions: dict[int, SqliteStore] = {}
         self._all: list[SqliteStore] = []
 
@@ -68,12 +69,12 @@ class Cluster:
         who = newcomer(broker_id, rack=rack, prev_shutdown=prev_shutdown)
         return await register(store, who, now_ms=1000, wait_s=0)
 
-    async def elect(self, broker_id: int = 0, *, min_insync_replicas: int = 1) -> Controller:
+    async def elect(self, broker_id: int = 0) -> Controller:
         controller = await Controller.elect(
             await self.session(broker_id),
             broker_id,
             now_ms=1000,
-            min_insync_replicas=min_insync_replicas,
+            min_insync_replicas=self.min_insync_replicas,
         )
         assert controller is not None
         return controller
@@ -82,7 +83,8 @@ class Cluster:
         """Register these brokers (0 if none is named) and elect the first."""
         for broker_id in broker_ids or (0,):
             await self.register(broker_id)
-        return await self.elect((broker_ids or (0,))[0], min_insync_replicas=min_insync_replicas)
+        self.min_insync_replicas = min_insync_replicas
+        return await self.elect((broker_ids or (0,))[0])
 
     async def stop(self, broker_id: int) -> None:
         """The broker's process is gone, and its session with it."""

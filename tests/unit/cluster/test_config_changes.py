@@ -1,0 +1,118 @@
+"""Settings replaced in one step, with notes for those who listen, down to the partitions."""
+
+from typing import Any
+
+import pytest
+
+from penstock.cluster import znodes
+from penstock.cluster.controller import ConfigChange
+from penstock.cluster.image import CLUSTER_WIDE
+from penstock.errors import InvalidUpdateVersion, UnknownTopicOrPartition
+from penstock.meta.store import Set
+
+
+def change(kind: str, name: str, expected: int | None = None, **config: str) -> ConfigChange:
+    written = {key.replace("_", "."): value for key, value in config.items()}
+    return ConfigChange(kind=kind, name=name, config=written, expected_version=expected)
+
+
+async def test_settings_are_replaced_and_outlive_a_restart(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    await cluster.create(controller, "t", 1, retention_ms="5")
+    await controller.set_configs(
+        [
+            change("topics", "t", cleanup_policy="compact"),
+            change("brokers", CLUSTER_WIDE, log_retention_ms="7"),
+            change("clients", "an app/2", producer_byte_rate="9"),
+        ]
+    )
+    await controller.set_configs([change("brokers", "0", log_cleaner_threads="2")])
+    for image in (controller.image, (await cluster.restart(0)).image):
+        assert image.configs == {
+            ("topics", "t"): {"cleanup.policy": "compact"},
+            ("brokers", CLUSTER_WIDE): {"log.retention.ms": "7"},
+            ("brokers", "0"): {"log.cleaner.threads": "2"},
+            ("clients", "an app/2"): {"producer.byte.rate": "9"},
+        }
+
+
+async def test_no_settings_are_no_entry(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    await cluster.create(controller, "t", 1, retention_ms="5")
+    await controller.set_configs([change("topics", "t"), change("brokers", "0", a="1")])
+    await controller.set_configs([change("brokers", "0")])
+    assert controller.image.configs == {}
+    assert (await cluster.restart(0)).image.configs == {}
+
+
+async def test_settings_of_a_topic_that_is_not_there_are_refused_with_all_others(
+    cluster: Any,
+) -> None:
+    controller = await cluster.start(0)
+    with pytest.raises(UnknownTopicOrPartition):
+        await controller.set_configs([change("brokers", "0", a="1"), change("topics", "t", b="1")])
+    assert controller.image.configs == {}
+
+
+async def test_a_change_on_old_knowledge_is_refused(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    assert controller.config_version("brokers", "0") == -1
+    await controller.set_configs([change("brokers", "0", -1, a="1")])
+    assert controller.config_version("brokers", "0") == 0
+    with pytest.raises(InvalidUpdateVersion):
+        await controller.set_configs([change("brokers", "0", -1, a="2")])
+    await controller.set_configs([change("brokers", "0", 0, a="3")])
+    assert controller.image.config("brokers", "0") == {"a": "3"}
+
+
+async def test_only_the_latest_notes_of_change_are_kept(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    store = await cluster.session(0)
+    for number in range(130):
+        await controller.set_configs([change("brokers", "0", n=str(number))])
+    notes = await store.children(znodes.CONFIG_CHANGES)
+    assert len(notes) == 100
+    data, _ = await store.get(f"{znodes.CONFIG_CHANGES}/{notes[-1]}")
+    assert data == b'{"version":2,"entity_path":"brokers/0"}'
+    controller = await cluster.restart(0)
+    store = await cluster.session(0)
+    await controller.set_configs([change("brokers", "0", n="x")])
+    assert len(await store.children(znodes.CONFIG_CHANGES)) == 100
+    assert await store.children(znodes.CONFIG_CHANGES) > notes
+
+
+@pytest.mark.parametrize(("wanted", "min_isr"), [("2", 2), ("3", 3), ("9", 3)])
+async def test_the_minimum_in_sync_reaches_the_partitions(
+    cluster: Any, wanted: str, min_isr: int
+) -> None:
+    controller = await cluster.start(0, 1, 2)
+    made = await cluster.create(controller, "t", 2, 3)
+    await cluster.create(controller, "single", 1, 1)
+    assert made.partitions[0].state.min_isr == 1
+    await controller.set_configs([change("topics", "t", min_insync_replicas=wanted)])
+    states = [p.state for p in controller.image.topics["t"].partitions.values()]
+    assert [(s.min_isr, s.leader_epoch, s.partition_epoch) for s in states] == [(min_isr, 0, 1)] * 2
+    assert controller.image.topics["single"].partitions[0].state.min_isr == 1
+    await controller.set_configs([change("topics", "t")])
+    assert [p.state.min_isr for p in controller.image.topics["t"].partitions.values()] == [1, 1]
+
+
+async def test_a_cluster_wide_minimum_reaches_topics_without_their_own(cluster: Any) -> None:
+    controller = await cluster.start(0, 1, 2)
+    await cluster.create(controller, "t", 1, 3)
+    await cluster.create(controller, "own", 1, 3, min_insync_replicas="1")
+    await controller.set_configs([change("brokers", CLUSTER_WIDE, min_insync_replicas="2")])
+    image = controller.image
+    assert image.topics["t"].partitions[0].state.min_isr == 2
+    assert image.topics["own"].partitions[0].state.min_isr == 1
+
+
+async def test_a_new_controller_finishes_a_change_of_the_minimum(cluster: Any) -> None:
+    """The settings were written, the partitions not yet, when the old one died."""
+    controller = await cluster.start(0, 1, 2)
+    await cluster.create(controller, "t", 2, 3)
+    store = await cluster.session(0)
+    data = znodes.encode_config({"min.insync.replicas": "2"})
+    await store.multi([Set("/config/topics/t", data)])
+    controller = await cluster.restart(0)
+    assert [p.state.min_isr for p in controller.image.topics["t"].partitions.values()] == [2, 2]

@@ -1,0 +1,323 @@
+"""Topics made, grown and deleted: what is refused, what is seen, what stays in the store."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from penstock.cluster import topic_steps, topics, znodes
+from penstock.cluster.controller import Controller, NewPartitions, NewTopic
+from penstock.cluster.image import TopicImage
+from penstock.errors import (
+    InvalidPartitions,
+    InvalidReplicationFactor,
+    InvalidTopic,
+    KafkaStorage,
+    PolicyViolation,
+    TopicExists,
+    UnknownTopicOrPartition,
+)
+from penstock.meta.store import Op, Result, StoreUnavailable
+
+
+def topic(name: str, partitions: int = 1, factor: int = 1, **configs: str) -> NewTopic:
+    return NewTopic(
+        name=name, partition_count=partitions, replication_factor=factor, configs=configs
+    )
+
+
+async def nodes_of(cluster: Any, name: str) -> tuple[list[str], list[str]]:
+    """The partitions the store has of a topic, and the topics it has settings of."""
+    store = await cluster.session(0)
+    found = await store.multi_get([znodes.partitions_path(name)])
+    partitions = await store.children(znodes.partitions_path(name)) if found[0] else []
+    return sorted(partitions, key=int), await store.children("/config/topics")
+
+
+# Making topics
+
+
+async def test_a_new_topic_is_in_the_store_and_in_the_image(cluster: Any) -> None:
+    controller = await cluster.start(0, 1, 2)
+    made = await cluster.create(controller, "t", 6, 3, retention_ms="360000")
+    image = controller.image
+    assert image.topics["t"] is made
+    assert image.topic_names_by_id[made.topic_id] == "t"
+    assert image.config("topics", "t") == {"retention.ms": "360000"}
+    for partition in made.partitions.values():
+        state = partition.state
+        assert sorted(partition.replicas) == [0, 1, 2]
+        assert (state.leader, state.isr) == (partition.replicas[0], partition.replicas)
+        assert (state.leader_epoch, state.partition_epoch, state.controller_epoch) == (0, 0, 1)
+    assert await nodes_of(cluster, "t") == ([str(n) for n in range(6)], ["t"])
+    assert (await cluster.restart(0)).image.topics["t"].topic_id == made.topic_id
+
+
+async def test_the_random_start_is_the_givers(cluster: Any) -> None:
+    for broker_id in (0, 1, 2):
+        await cluster.register(broker_id)
+    numbers = iter([b"\0\0\0\2", b"\0\0\0\0", bytes(range(16))])
+    controller = await Controller.elect(
+        await cluster.session(0), 0, now_ms=1, random_bytes=lambda count: next(numbers)
+    )
+    assert controller is not None
+    made = await cluster.create(controller, "t", 6, 3)
+    assert [p.replicas for p in made.partitions.values()] == [
+        (2, 0, 1), (0, 1, 2), (1, 2, 0), (2, 1, 0), (0, 2, 1), (1, 0, 2),
+    ]  # fmt: skip
+
+
+async def test_each_topic_of_a_request_has_its_own_outcome(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    await cluster.create(controller, "have.it")
+    outcomes = await controller.create_topics(
+        [
+            topic("good", 2),
+            topic("have.it"),
+            topic("have_it"),
+            topic("a/b"),
+            topic("none", 0),
+            topic("wide", 1, 3),
+            topic("good"),
+            topic("go.od"),
+            topic("go_od"),
+        ],
+        validate_only=False,
+    )
+    kinds = [type(outcome) for outcome in outcomes]
+    assert kinds == [
+        TopicImage,
+        TopicExists,
+        InvalidTopic,
+        InvalidTopic,
+        InvalidPartitions,
+        InvalidReplicationFactor,
+        TopicExists,
+        TopicImage,
+        InvalidTopic,
+    ]
+    assert str(outcomes[1]) == "Topic 'have.it' already exists."
+    assert str(outcomes[2]) == "Topic 'have_it' collides with existing topics: have.it"
+    assert str(outcomes[5]) == "Replication factor: 3 larger than available brokers: 1."
+    assert str(outcomes[8]) == "Topic 'go_od' collides with existing topics: go.od"
+    assert sorted(controller.image.topics) == ["go.od", "good", "have.it"]
+
+
+async def test_validation_alone_changes_nothing(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    before = controller.image
+    good, bad = await controller.create_topics([topic("t", 3), topic("", 1)], validate_only=True)
+    assert isinstance(good, TopicImage) and len(good.partitions) == 3
+    assert isinstance(bad, InvalidTopic)
+    assert controller.image is before
+    assert await (await cluster.session(0)).children(znodes.TOPICS) == []
+
+
+async def test_the_topics_of_a_request_are_bounded_together(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    outcomes = await controller.create_topics(
+        [topic("a", 60_000), topic("b", 60_000), topic("c", 2**31 - 1)], validate_only=True
+    )
+    assert [type(outcome) for outcome in outcomes] == [
+        TopicImage,
+        PolicyViolation,
+        PolicyViolation,
+    ]
+
+
+async def test_small_topics_of_a_request_are_one_write(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    seen: list[int] = []
+    controller.subscribe(lambda image: seen.append(len(image.topics)))
+    await controller.create_topics([topic(f"t{n}", 10) for n in range(50)], validate_only=False)
+    assert seen == [50]
+
+
+async def test_a_topic_somebody_else_made_does_not_harm_the_others(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    await cluster.create(controller, "theirs", 2)
+    store = await cluster.session(0)
+    controller._topics._forget("theirs")  # As if another tool had written it into the store.
+    outcomes = await controller.create_topics(
+        [topic("a"), topic("theirs"), topic("b")], validate_only=False
+    )
+    assert [type(o) for o in outcomes] == [TopicImage, TopicExists, TopicImage]
+    assert sorted(controller.image.topics) == ["a", "b", "theirs"]
+    assert len(controller.image.topics["theirs"].partitions) == 2
+    assert await store.children(znodes.TOPICS) == ["a", "b", "theirs"]
+
+
+@pytest.fixture
+def small_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a topic of more than three partitions a large one."""
+    monkeypatch.setattr(topic_steps, "PARTITIONS_PER_MULTI", 3)
+    monkeypatch.setattr(topics, "PARTITIONS_PER_MULTI", 3)
+    monkeypatch.setattr(topic_steps, "DELETIONS_PER_MULTI", 8)
+
+
+@pytest.mark.usefixtures("small_writes")
+async def test_a_large_topic_is_seen_whole_or_not_at_all(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    sizes: list[int] = []
+    controller.subscribe(
+        lambda image: sizes.append(len(image.topics["t"].partitions) if image.topics else 0)
+    )
+    await cluster.create(controller, "t", 10, retention_ms="5")
+    (grown,) = await controller.create_partitions(
+        [NewPartitions(name="t", total_count=20)], validate_only=False
+    )
+    assert grown is None
+    await cluster.create(controller, "small", 2)
+    assert (await nodes_of(cluster, "t"))[0] == [str(n) for n in range(20)]
+    restarted = await cluster.restart(0)
+    assert len(restarted.image.topics["t"].partitions) == 20
+    (deleted,) = await restarted.delete_topics(["t"])
+    assert deleted is None
+    assert await nodes_of(cluster, "t") == ([], ["small"])
+    assert sizes == [10, 20, 20]
+    await cluster.create(restarted, "t", 1)
+
+
+# Deleting topics
+
+
+async def test_a_deleted_topic_leaves_nothing(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    first = await cluster.create(controller, "t", 3, retention_ms="5")
+    await cluster.create(controller, "kept")
+    outcomes = await controller.delete_topics(["t", "none", "t"])
+    assert outcomes[0] is None
+    assert [type(o) for o in outcomes[1:]] == [UnknownTopicOrPartition] * 2
+    assert list(controller.image.topics) == ["kept"]
+    assert first.topic_id not in controller.image.topic_names_by_id
+    assert controller.image.config("topics", "t") == {}
+    assert await nodes_of(cluster, "t") == ([], ["kept"])
+
+
+async def test_a_topic_made_again_has_another_id_and_no_old_settings(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    ids = set()
+    for _ in range(3):
+        made = await cluster.create(controller, "t", 2, retention_ms="5")
+        ids.add(made.topic_id)
+        await controller.delete_topics(["t"])
+    again = await cluster.create(controller, "t")
+    assert again.topic_id not in ids and len(ids) == 3
+    assert controller.image.config("topics", "t") == {}
+
+
+async def test_a_name_is_free_for_its_neighbour_after_deletion(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    await cluster.create(controller, "a.b")
+    with pytest.raises(InvalidTopic):
+        await cluster.create(controller, "a_b")
+    await controller.delete_topics(["a.b"])
+    await cluster.create(controller, "a_b")
+    controller = await cluster.restart(0)
+    with pytest.raises(InvalidTopic):
+        await cluster.create(controller, "a.b")
+
+
+# Growing topics
+
+
+async def test_a_topic_grows_and_keeps_what_it_had(cluster: Any) -> None:
+    controller = await cluster.start(0, 1, 2)
+    before = await cluster.create(controller, "t", 3, 2)
+    (outcome,) = await controller.create_partitions(
+        [NewPartitions(name="t", total_count=5)], validate_only=False
+    )
+    assert outcome is None
+    after = controller.image.topics["t"]
+    assert after.topic_id == before.topic_id
+    assert {n: after.partitions[n] for n in range(3)} == before.partitions
+    assert len(after.partitions) == 5
+    again = await controller.create_partitions(
+        [
+            NewPartitions(name="t", total_count=6, assignments=[(2, 0)]),
+            NewPartitions(name="t", total_count=2),
+            NewPartitions(name="none", total_count=2),
+        ],
+        validate_only=False,
+    )
+    assert again[0] is None
+    assert [type(o) for o in again[1:]] == [InvalidPartitions, UnknownTopicOrPartition]
+    assert controller.image.topics["t"].partitions[5].replicas == (2, 0)
+    assert (await cluster.restart(0)).image.topics["t"].partitions.keys() == set(range(6))
+
+
+async def test_growth_may_be_tried_without_growing(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    await cluster.create(controller, "t", 2)
+    before = controller.image
+    good, bad = await controller.create_partitions(
+        [NewPartitions(name="t", total_count=4), NewPartitions(name="t", total_count=1)],
+        validate_only=True,
+    )
+    assert good is None
+    assert isinstance(bad, InvalidPartitions)
+    assert controller.image is before
+
+
+async def test_new_partitions_have_the_topics_own_minimum(cluster: Any) -> None:
+    controller = await cluster.start(0, 1, 2)
+    made = await cluster.create(controller, "t", 1, 3, min_insync_replicas="2")
+    assert made.partitions[0].state.min_isr == 2
+    await controller.create_partitions(
+        [NewPartitions(name="t", total_count=2)], validate_only=False
+    )
+    assert controller.image.topics["t"].partitions[1].state.min_isr == 2
+
+
+@pytest.mark.usefixtures("small_writes")
+@pytest.mark.parametrize("broken_at", range(6))
+async def test_a_large_change_that_breaks_off_is_put_right_by_the_next(
+    cluster: Any, broken_at: int
+) -> None:
+    """The same controller lives on: what it began and could not finish must not stay."""
+    left = {"writes": 10**9}
+
+    class BreaksOff:
+        def __init__(self, store: Any) -> None:
+            self._store = store
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._store, name)
+
+        async def multi(self, ops: Sequence[Op]) -> list[Result]:
+            left["writes"] -= 1
+            if left["writes"] == 0:
+                raise StoreUnavailable("database or disk is full")
+            return await self._store.multi(ops)
+
+    cluster.wrap = lambda store: BreaksOff(store)
+    controller = await cluster.start(0)
+    store = await cluster.session(0)
+    left["writes"] = broken_at + 1
+    (made,) = await controller.create_topics([topic("t", 10)], validate_only=False)
+    left["writes"] = 10**9
+    if isinstance(made, KafkaStorage):
+        assert controller.image.topics == {}
+        made = await cluster.create(controller, "t", 10)
+    assert len(made.partitions) == 10
+    left["writes"] = broken_at + 1
+    (grown,) = await controller.create_partitions(
+        [NewPartitions(name="t", total_count=20)], validate_only=False
+    )
+    left["writes"] = 10**9
+    if grown is not None:
+        assert len(controller.image.topics["t"].partitions) == 10
+        (grown,) = await controller.create_partitions(
+            [NewPartitions(name="t", total_count=20)], validate_only=False
+        )
+    assert grown is None
+    assert sorted(await store.children(znodes.partitions_path("t")), key=int) == [
+        str(n) for n in range(20)
+    ]
+    left["writes"] = broken_at + 1
+    await controller.delete_topics(["t"])
+    left["writes"] = 10**9
+    await controller.delete_topics(["t"])
+    assert controller.image.topics == {}
+    assert await store.children(znodes.TOPICS) == []
+    assert await store.children("/config/topics") == []
