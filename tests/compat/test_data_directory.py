@@ -1,5 +1,6 @@
 """Our files in Apache Kafka's hands and its files in ours: the dump tool, and whole moves."""
 
+import random
 import re
 import shutil
 import struct
@@ -56,9 +57,9 @@ def create_topic(server: ServerProcess) -> None:
 
 def produce(server: ServerProcess, codec: str) -> None:
     settings = {"bootstrap.servers": server.address, "compression.type": codec, "linger.ms": 5}
-    producer = Producer(settings)
+    producer = Producer({**settings, "batch.size": 60_000})  # Several batches in each segment.
     for number in range(60):
-        value = f"{codec} {number} ".encode() + bytes(range(200)) * 80
+        value = random.Random(number).randbytes(12_000) + bytes(4_000)  # Little to compress.
         producer.produce(TOPIC, value, key=str(number % 3).encode(), partition=0)
     assert producer.flush(30) == 0
 

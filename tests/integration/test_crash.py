@@ -115,7 +115,7 @@ def test_librdkafka_goes_on_over_a_crash_without_loss_or_doubles(broker: BrokerP
         while len(delivered) < goal:
             producer.produce(TOPIC, str(sent).encode(), partition=0)
             sent += 1
-            producer.poll(0.0005)
+            producer.poll(0.05 if sent - len(delivered) > 1000 else 0.0005)
         if crash < 2:
             broker.kill()
             broker.start()
