@@ -20,7 +20,7 @@ from penstock.protocol.apis import ApiKey, request_class, response_class, suppor
 from penstock.protocol.headers import decode_request_header, encode_response_header
 from penstock.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from penstock.protocol.primitives import MalformedMessage
-from penstock.telemetry.metrics import RequestMetrics
+from penstock.telemetry.metrics import Metrics, RequestMetrics
 
 log = logging.getLogger("kafka.server.KafkaApis")
 
@@ -51,15 +51,23 @@ HANDLERS: dict[ApiKey, str] = {
 _UNSTABLE_FROM = {ApiKey.INIT_PRODUCER_ID: 6}
 
 _KEY_AND_VERSION = struct.Struct(">hh")
-_SIZE = struct.Struct(">i")
 _CORRELATION_ID = struct.Struct(">i")
-_KEY_AND_VERSION_BYTES = 4
+_SIZE_AND_CORRELATION_ID = struct.Struct(">ii")
+_HEADER_BYTES_MIN = 8  # Key, version and correlation id, which every header of any time has.
 
 
 class Route:
     """How one version of one API is decoded, handled and answered."""
 
-    __slots__ = ("api_key", "decode", "error_response", "handle", "metrics", "version")
+    __slots__ = (
+        "api_key",
+        "decode",
+        "error_response",
+        "handle",
+        "header_tail",
+        "metrics",
+        "version",
+    )
 
     def __init__(
         self, api_key: ApiKey, version: int, module: ModuleType, metrics: RequestMetrics
@@ -67,6 +75,8 @@ class Route:
         self.api_key = api_key
         self.version = version
         self.metrics = metrics
+        # What the response header of this version has behind the correlation id.
+        self.header_tail = encode_response_header(api_key, version, 0)[_CORRELATION_ID.size :]
         # Bytes after the request are not looked at, as in Apache Kafka: librdkafka leaves three
         # of them behind when it asks for the metadata of all topics.
         self.decode: Callable[..., tuple[Any, int]] = request_class(api_key).decode_prefix
@@ -74,6 +84,19 @@ class Route:
         self.error_response: Callable[[Any, ProtocolError], Any] = getattr(
             module, "error_response", None
         ) or _plain_error_response(api_key)
+
+    def framed(self, correlation_id: int, response: Any) -> Parts:
+        """The answer as it goes out: its size, its header, its body."""
+        parts: Parts = response.encode_parts(self.version)
+        size = _CORRELATION_ID.size + len(self.header_tail)
+        for part in parts:
+            size += len(part)
+        lead = _SIZE_AND_CORRELATION_ID.pack(size, correlation_id) + self.header_tail
+        if isinstance(parts[0], bytes):
+            parts[0] = lead + parts[0]
+        else:
+            parts.insert(0, lead)
+        return parts
 
 
 def _plain_error_response(api_key: ApiKey) -> Callable[[Any, ProtocolError], Any]:
@@ -95,13 +118,16 @@ class Dispatcher:
     def __init__(self, broker: Broker, *, listener: str) -> None:
         self._broker = broker
         self._listener = listener
-        self._routes: dict[int, Route] = {}  # By the first four bytes of the header.
+        self._routes: dict[tuple[int, int], Route] = {}  # By API key and version.
 
     def __call__(self, connection: Connection, frame: memoryview) -> Answer:
         started_s = time.perf_counter()
-        route = self._routes.get(_first_four(frame)) or self._find_route(frame)
+        if len(frame) < _HEADER_BYTES_MIN:
+            raise CloseConnection(f"a request of {len(frame)} bytes has no header")
+        wanted = _KEY_AND_VERSION.unpack_from(frame)
+        route = self._routes.get(wanted) or self._find_route(*wanted)
         if route is None:
-            return _unknown_api_versions(frame)
+            return _unknown_api_versions(frame, self._broker.metrics)
         try:
             header, body_at = decode_request_header(frame)
             request, _ = route.decode(frame, route.version, body_at)
@@ -122,7 +148,7 @@ class Dispatcher:
         route.metrics.observe(time.perf_counter() - started_s)
         if response is None:
             return None
-        return _framed(route.api_key, route.version, header.correlation_id, response)
+        return route.framed(header.correlation_id, response)
 
     async def _later(
         self,
@@ -144,16 +170,13 @@ class Dispatcher:
         route.metrics.observe(time.perf_counter() - started_s)
         if answer is None:
             return None
-        return _framed(route.api_key, route.version, context.header.correlation_id, answer)
+        return route.framed(context.header.correlation_id, answer)
 
-    def _find_route(self, frame: memoryview) -> Route | None:
+    def _find_route(self, key: int, version: int) -> Route | None:
         """The route of a version served for the first time; None: an unknown ApiVersions."""
-        if len(frame) < _KEY_AND_VERSION_BYTES:
-            raise CloseConnection(f"a request of {len(frame)} bytes has no header")
-        key, version = _KEY_AND_VERSION.unpack_from(frame)
         try:
             api_key = ApiKey(key)
-            module_name = HANDLERS[api_key]
+            HANDLERS[api_key]
         except (ValueError, KeyError):
             raise CloseConnection(f"API key {key} is not served") from None
         served = versions_of(api_key)
@@ -164,10 +187,7 @@ class Dispatcher:
                 f"version {version} of {api_name(api_key)} is not served, "
                 f"{served[0]} to {served[-1]} are"
             )
-        module = importlib.import_module(f"penstock.broker.handlers.{module_name}")
-        metrics = self._broker.metrics.request(api_name(api_key))
-        route = Route(api_key, version, module, metrics)
-        self._routes[_first_four(frame)] = route
+        route = self._routes[key, version] = _route(api_key, version, self._broker.metrics)
         return route
 
 
@@ -176,8 +196,9 @@ def api_name(api_key: ApiKey) -> str:
     return "".join(word.capitalize() for word in api_key.name.split("_"))
 
 
-def _first_four(frame: memoryview) -> int:
-    return int.from_bytes(frame[:_KEY_AND_VERSION_BYTES], "big")
+def _route(api_key: ApiKey, version: int, metrics: Metrics) -> Route:
+    module = importlib.import_module(f"penstock.broker.handlers.{HANDLERS[api_key]}")
+    return Route(api_key, version, module, metrics.request(api_name(api_key)))
 
 
 def _unexpected(route: Route, request: Any, error: Exception) -> Any:
@@ -188,14 +209,12 @@ def _unexpected(route: Route, request: Any, error: Exception) -> Any:
     return route.error_response(request, UnknownServerError("see the broker's log"))
 
 
-def _unknown_api_versions(frame: memoryview) -> Parts:
+def _unknown_api_versions(frame: memoryview, metrics: Metrics) -> Parts:
     """Tell a client from the future what we speak, in the oldest form there is (KIP-511)."""
-    if len(frame) < _KEY_AND_VERSION_BYTES + _CORRELATION_ID.size:
-        raise CloseConnection(f"a request of {len(frame)} bytes has no header")
-    (correlation_id,) = _CORRELATION_ID.unpack_from(frame, _KEY_AND_VERSION_BYTES)
+    (correlation_id,) = _CORRELATION_ID.unpack_from(frame, _KEY_AND_VERSION.size)
     response = api_versions_response(served_versions())
     response.error_code = ErrorCode.UNSUPPORTED_VERSION
-    return _framed(ApiKey.API_VERSIONS, 0, correlation_id, response)
+    return _route(ApiKey.API_VERSIONS, 0, metrics).framed(correlation_id, response)
 
 
 def api_versions_response(served: Mapping[ApiKey, range]) -> ApiVersionsResponse:
@@ -205,20 +224,6 @@ def api_versions_response(served: Mapping[ApiKey, range]) -> ApiVersionsResponse
             for api_key, versions in sorted(served.items())
         ]
     )
-
-
-def _framed(api_key: ApiKey, version: int, correlation_id: int, response: Any) -> Parts:
-    head = encode_response_header(api_key, version, correlation_id)
-    parts: Parts = response.encode_parts(version)
-    size = len(head)
-    for part in parts:
-        size += len(part)
-    lead = _SIZE.pack(size) + head
-    if isinstance(parts[0], bytes):
-        parts[0] = lead + parts[0]
-    else:
-        parts.insert(0, lead)
-    return parts
 
 
 def versions_of(api_key: ApiKey) -> range:
