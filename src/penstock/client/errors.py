@@ -10,6 +10,7 @@
         ├── IllegalStateError             a call that this moment does not allow
         ├── CommitFailedError             the group has given the partitions to others
         ├── NoOffsetForPartitionError     nothing committed, and auto.offset.reset=none
+        ├── WakeupError                   another thread called wakeup
         └── FatalError                    the client can only be closed
 
 The names are Kafka's with Error for Exception. librdkafka's own codes, which are negative, become
@@ -49,6 +50,10 @@ class CommitFailedError(ClientError):
 
 class NoOffsetForPartitionError(ClientError):
     """There is no committed offset, and auto.offset.reset=none forbids to choose one."""
+
+
+class WakeupError(ClientError):
+    """Another thread woke the consumer up, to end its polling."""
 
 
 class FatalError(ClientError):

@@ -5,7 +5,7 @@ Only this package imports confluent_kafka, its binding.
 
 import itertools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import confluent_kafka
@@ -19,13 +19,27 @@ from penstock.client.settings import (
     unknown_key_error,
 )
 from penstock.client.statistics import Statistics
-from penstock.client.values import Node, PartitionInfo
+from penstock.client.values import Node, OffsetAndMetadata, PartitionInfo, TopicPartition
 from penstock.errors import ConfigError, PenstockError
 
 log = logging.getLogger("penstock.client")
 
 C = TypeVar("C", confluent_kafka.Producer, confluent_kafka.Consumer)
 
+_ERROR = confluent_kafka.KafkaError
+_PASSING = frozenset(
+    {
+        _ERROR._PARTITION_EOF,
+        _ERROR._ALL_BROKERS_DOWN,
+        _ERROR._TRANSPORT,
+        _ERROR._RESOLVE,
+        _ERROR._MAX_POLL_EXCEEDED,
+        _ERROR._UNKNOWN_TOPIC,
+        _ERROR._UNKNOWN_PARTITION,
+        _ERROR.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+_FENCING = (_ERROR._FENCED, _ERROR.PRODUCER_FENCED, _ERROR.FENCED_INSTANCE_ID)
 _numbers = {"producer": itertools.count(1), "consumer": itertools.count(1)}
 
 
@@ -78,9 +92,58 @@ def translated(error: confluent_kafka.KafkaException) -> PenstockError:
 
 def translated_error(error: confluent_kafka.KafkaError) -> PenstockError:
     """The exception for an error value, as callbacks get it."""
-    if error.fatal():
+    if error.fatal() and error.code() not in _FENCING:
         return FatalError(error.str())
     return from_librdkafka(error.code(), error.str())
+
+
+def is_passing(error: confluent_kafka.KafkaError) -> bool:
+    """Whether librdkafka goes on by itself, so that a consumer need only log it."""
+    return error.code() in _PASSING or error.retriable()
+
+
+def call(function: Callable[..., Any], *arguments: object, **named: object) -> Any:
+    """Call into librdkafka; what it raises comes out as an exception of ours."""
+    try:
+        return function(*arguments, **named)
+    except confluent_kafka.KafkaException as error:
+        raise translated(error) from error
+
+
+def rd_partitions(
+    partitions: Iterable[TopicPartition],
+) -> list[confluent_kafka.TopicPartition]:
+    """Partitions in librdkafka's form."""
+    return [confluent_kafka.TopicPartition(one.topic, one.partition) for one in partitions]
+
+
+def rd_offsets(
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+) -> list[confluent_kafka.TopicPartition]:
+    """Offsets to commit in librdkafka's form, which knows no null for a note."""
+    found = []
+    for at, one in offsets.items():
+        epoch = -1 if one.leader_epoch is None else one.leader_epoch
+        found.append(
+            confluent_kafka.TopicPartition(at.topic, at.partition, one.offset, one.metadata, epoch)
+        )
+    return found
+
+
+def our_partitions(
+    partitions: Iterable[confluent_kafka.TopicPartition],
+) -> list[TopicPartition]:
+    """Partitions in our form."""
+    return [TopicPartition(one.topic, one.partition) for one in partitions]
+
+
+def our_offset(one: confluent_kafka.TopicPartition) -> OffsetAndMetadata | None:
+    """A committed offset in our form; None where there is none."""
+    if one.offset < 0:
+        return None
+    epoch = one.leader_epoch
+    known = None if epoch is None or epoch < 0 else epoch
+    return OffsetAndMetadata(one.offset, one.metadata or "", known)
 
 
 def partitions_of(metadata: Any, topic: str) -> list[PartitionInfo]:

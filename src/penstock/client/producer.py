@@ -6,8 +6,10 @@ used by any number of threads.
 """
 
 import contextlib
+import logging
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from types import TracebackType
@@ -17,7 +19,6 @@ import confluent_kafka
 
 from penstock.client import interceptors, librdkafka, partitioners
 from penstock.client.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError
-from penstock.client.librdkafka import log
 from penstock.client.metrics import producer_metrics
 from penstock.client.plugins import close as close_plugin
 from penstock.client.producer_metadata import ProducerMetadata
@@ -38,6 +39,8 @@ from penstock.client.values import (
 )
 
 Callback: TypeAlias = Callable[[RecordMetadata | None, Exception | None], None]
+
+log = logging.getLogger("penstock.client")
 
 _POLL_S = 0.1
 _FULL_PAUSE_S = 0.002
@@ -170,7 +173,10 @@ class Producer(Generic[K, V]):
             self._rd.purge()
             self._rd.flush(_FOREVER)
         self._thread.join()
-        self._rd.close()
+        with warnings.catch_warnings():
+            # After a fatal error librdkafka warns that it could not abort; that was told already.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            self._rd.close()
         self._interceptors.close()
         self._encode_key.close()
         self._encode_value.close()
@@ -192,13 +198,9 @@ class Producer(Generic[K, V]):
         timeout_s: float | None = None,
     ) -> None:
         """Make a consumer's progress part of the transaction (`Consumer.group_metadata()`)."""
-        positions = [
-            confluent_kafka.TopicPartition(at.topic, at.partition, o.offset, o.metadata or None)
-            for at, o in offsets.items()
-        ]
         self._call(
             self._rd.send_offsets_to_transaction,
-            positions,
+            librdkafka.rd_offsets(offsets),
             group_metadata,
             self._limit_s(timeout_s),
         )

@@ -170,6 +170,7 @@ def translate(settings: Settings, role: Role) -> ClientSettings:
         result.librdkafka.setdefault(key, value)
     if role == "producer":
         _settle_idempotence(result.librdkafka, given)
+        _settle_delivery_timeout(result.librdkafka)
     return result
 
 
@@ -246,6 +247,15 @@ def _settle_idempotence(settings: dict[str, object], given: Settings) -> None:
     in_flight = as_int("max.in.flight.requests.per.connection", settings[_IN_FLIGHT])
     retries = as_int("retries", settings.get("retries", 1))
     settings["enable.idempotence"] = acks in ("all", "-1") and in_flight <= 5 and retries > 0
+
+
+def _settle_delivery_timeout(settings: dict[str, object]) -> None:
+    """librdkafka refuses to try longer than the transaction lives; Kafka just never gets there."""
+    if "transactional.id" not in settings:
+        return
+    life_ms = as_int("transaction.timeout.ms", settings.get("transaction.timeout.ms", 60_000))
+    timeout_ms = as_int("delivery.timeout.ms", settings["delivery.timeout.ms"])
+    settings["delivery.timeout.ms"] = min(timeout_ms, life_ms)
 
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
