@@ -19,6 +19,8 @@ class GroupOffsets:
         # Open transactions, by producer id; and per group the producers with something pending.
         self._pending: dict[int, dict[str, dict[TopicPartition, CommittedOffset]]] = {}
         self._producers: dict[str, set[int]] = {}
+        # How many offsets each group has in a topic, so that a deleted topic is found at once.
+        self._counts: dict[str, dict[str, int]] = {}
 
     def __len__(self) -> int:
         return sum(len(offsets) for offsets in self._committed.values())
@@ -39,13 +41,16 @@ class GroupOffsets:
         offsets = self._committed.get(group_id)
         if offsets is None:
             offsets = self._committed[group_id] = {}
+        if (topic, partition) not in offsets:
+            self._count(topic, group_id, 1)
         offsets[topic, partition] = committed
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
         """Forget the offset, and what open transactions would make of it."""
         offsets = self._committed.get(group_id)
         if offsets is not None:
-            offsets.pop((topic, partition), None)
+            if offsets.pop((topic, partition), None) is not None:
+                self._count(topic, group_id, -1)
             if not offsets:
                 del self._committed[group_id]
         for producer_id in tuple(self._producers.get(group_id, ())):
@@ -74,11 +79,10 @@ class GroupOffsets:
             self._forget_pending(producer_id, group_id)
             if not is_committed:
                 continue
-            offsets = self._committed.setdefault(group_id, {})
-            for partition, committed in pending.items():
-                known = offsets.get(partition)
+            for (topic, partition), committed in pending.items():
+                known = self.get(group_id, topic, partition)
                 if known is None or known.record_offset < committed.record_offset:
-                    offsets[partition] = committed
+                    self.put(group_id, topic, partition, committed)
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether an open transaction may change the offset."""
@@ -89,6 +93,23 @@ class GroupOffsets:
 
     def has_pending(self, group_id: str) -> bool:
         return group_id in self._producers
+
+    def groups_of_topic(self, topic: str) -> set[str]:
+        """The groups with an offset in the topic, decided or not."""
+        groups = set(self._counts.get(topic, ()))
+        for group_id, producers in self._producers.items():
+            pending = (self._pending[producer_id][group_id] for producer_id in producers)
+            if any(found == topic for offsets in pending for found, _ in offsets):
+                groups.add(group_id)
+        return groups
+
+    def _count(self, topic: str, group_id: str, change: int) -> None:
+        counts = self._counts.setdefault(topic, {})
+        counts[group_id] = counts.get(group_id, 0) + change
+        if not counts[group_id]:
+            del counts[group_id]
+            if not counts:
+                del self._counts[topic]
 
     def partitions(self, group_id: str) -> Iterator[TopicPartition]:
         """Every partition with an offset, decided or not; each once."""

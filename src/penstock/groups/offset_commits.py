@@ -4,7 +4,7 @@ Whether the committer may commit is the group's decision; where the offsets are 
 `group_offsets.py`. This brings both together with the journal: every change is written first.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock.errors import (
@@ -169,11 +169,15 @@ class OffsetCommits:
     def delete_all(self, group_id: str) -> None:
         self.forget(group_id, list(self._offsets.partitions(group_id)))
 
-    def delete_topics(self, group_id: str, topics: Collection[str]) -> int:
+    def delete_topics(self, topics: Iterable[str]) -> int:
         """Topics are gone, and a new one of the same name starts anew; how many offsets went."""
-        gone = [tp for tp in self._offsets.partitions(group_id) if tp[0] in topics]
-        self.forget(group_id, gone)
-        return len(gone)
+        gone_count = 0
+        for topic in topics:
+            for group_id in self._offsets.groups_of_topic(topic):
+                gone = [tp for tp in self._offsets.partitions(group_id) if tp[0] == topic]
+                self.forget(group_id, gone)
+                gone_count += len(gone)
+        return gone_count
 
     def forget(self, group_id: str, partitions: Sequence[TopicPartition]) -> None:
         """Write tombstones, in pieces; those written count even if a later piece fails."""

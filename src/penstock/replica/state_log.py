@@ -8,6 +8,7 @@ mean, and when to throw the state away, is the coordinator's.
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 from penstock.errors import (
     CoordinatorNotAvailable,
@@ -46,6 +47,7 @@ def java_hash(text: str) -> int:
     return value - (1 << 32) if value >> 31 else value
 
 
+@lru_cache(maxsize=16_384)
 def partition_for(key: str, partition_count: int) -> int:
     """The partition of an internal topic that a group or transactional id belongs to."""
     hashed = java_hash(key)
@@ -65,7 +67,7 @@ class StateLog:
     ) -> None:
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         self._report = report
         self._codec = codec
         self._end_offset = partition.log.log_end_offset  # Behind the last record written here.
@@ -95,7 +97,7 @@ class StateLog:
         """
         if not self.is_led:
             raise NotCoordinator(f"this broker leads {self!r} no more")
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         batch = memoryview(
             build_batch(
                 [Record(at, now_ms, key, value) for at, (key, value) in enumerate(records)],
@@ -117,12 +119,16 @@ class StateLog:
         self._end_offset = appended.last_offset + 1
         return appended.base_offset
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was written is safe on every in-sync replica."""
+        return self.partition.log.high_watermark >= self._end_offset
+
     def settled(self) -> "asyncio.Future[None] | None":
         """A future for when all that was written is safe on every in-sync replica; None: it is."""
-        partition = self.partition
-        if partition.log.high_watermark >= self._end_offset:
+        if self.is_settled:
             return None
-        return partition.replicated(self._end_offset - 1)
+        return self.partition.replicated(self._end_offset - 1)
 
     async def append(
         self,
