@@ -100,7 +100,7 @@ class LogDir:
                 topic_id=topic_id,
                 report=self._report,
             )
-        except OSError as error:
+        except (OSError, CorruptRecord, ValueError) as error:
             raise KafkaStorage(f"{self.found[partition]} cannot be opened: {error}") from error
         committed = self._high_watermarks.get(partition, 0)
         log.high_watermark = min(max(committed, log.log_start_offset), log.log_end_offset)

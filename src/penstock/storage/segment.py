@@ -307,17 +307,19 @@ class Segment:
 
     def _walk(self, position: int, indexed: int | None) -> Iterator[Place]:
         """Batches from a position; one out of the index must be where the index says."""
+        is_first = indexed is not None and position > 0
+        if is_first and position >= self.size:
+            raise CorruptIndex(self)
         try:
             for place in walk(self.file.fd, position, self.size):
-                if indexed is not None and position:
-                    if not self.base_offset <= place.base_offset <= indexed:
-                        raise CorruptIndex(self)
-                    indexed = None
+                if is_first and not self.base_offset <= place.base_offset <= (indexed or 0):
+                    raise CorruptIndex(self)
+                is_first = False
                 yield place
         except CorruptRecord as error:
-            if indexed is None or not position:
-                raise
-            raise CorruptIndex(self) from error
+            if is_first:
+                raise CorruptIndex(self) from error
+            raise
 
     def _remember(self, offset: int, position: int) -> None:
         """A reader will go on here; the oldest marks make room."""

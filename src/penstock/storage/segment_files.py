@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from penstock.storage import producer_snapshot
 from penstock.storage.batch_scan import walk
 from penstock.storage.durable_file import sync_directory
-from penstock.storage.file_slice import LogFile
+from penstock.storage.file_slice import OPEN_FILES, LogFile
 from penstock.storage.segment import LOG_SUFFIX, SUFFIXES
 
 DELETED: Final = ".deleted"
@@ -85,6 +85,7 @@ def _complete_swaps(
                 file.path.unlink()
         report(f"Completed the swap of cleaned segments {start} to {end} in {directory}")
     for file in swaps:
+        OPEN_FILES.forget(file.path.with_suffix(""))
         file.path.replace(file.path.with_suffix(""))
 
 
