@@ -297,7 +297,6 @@ def asking_for_offsets() -> Iterator[Case]:
         for timestamp in times:
             yield f"offset {version} at {timestamp}", offsets((0, timestamp)), version
     yield "offset of committed records", offsets((0, -1), isolation_level=1), 5
-    yield "offset twice", offsets((0, -1), (0, -2)), 5
     yield "offset of no partition", offsets((99, -1)), 5
     yield "offset of no topic", offsets((0, -1), name="absent"), 5
     yield "offset for a later epoch", offsets((0, -1), epoch=7), 5
