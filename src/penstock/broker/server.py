@@ -15,6 +15,7 @@ import signal
 import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from penstock import __version__
@@ -78,11 +79,9 @@ async def run(config: BrokerConfig) -> None:
 @asynccontextmanager
 async def serving(config: BrokerConfig) -> AsyncIterator[Broker]:
     """A broker that answers requests while the context is open."""
-    if config.zookeeper_connect:
-        raise ConfigError(
-            "zookeeper.connect is set, but clusters are not supported yet: remove it to run this "
-            "broker on its embedded metadata store"
-        )
+    _refuse_what_is_not_there_yet(config)
+    executor = ThreadPoolExecutor(config.background_threads, "background")
+    asyncio.get_running_loop().set_default_executor(executor)
     async with AsyncExitStack() as stack:
         log_dirs = stack.enter_context(_opened(config))
         config = _with_broker_id(config, log_dirs)
@@ -112,6 +111,20 @@ async def serving(config: BrokerConfig) -> AsyncIterator[Broker]:
         stack.push_async_callback(_close_doors, listeners)
         _settle_memory()
         yield broker
+
+
+def _refuse_what_is_not_there_yet(config: BrokerConfig) -> None:
+    """Starting without what was asked for would be worse than not starting."""
+    if config.zookeeper_connect:
+        raise ConfigError(
+            "zookeeper.connect is set, but clusters are not supported yet: remove it to run this "
+            "broker on its embedded metadata store"
+        )
+    if config.authorizer_class_name:
+        raise ConfigError(
+            "authorizer.class.name is set, but access control is not supported yet: remove it to "
+            "run a broker that lets every client do everything"
+        )
 
 
 # The parts, in the order of `serving`

@@ -16,6 +16,7 @@ from penstock.errors import (
     ProtocolError,
     UnknownTopicId,
     UnsupportedCompressionType,
+    UnsupportedVersion,
 )
 from penstock.protocol.messages.fetch import (
     AbortedTransaction,
@@ -108,7 +109,8 @@ def _read(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> li
         topic = None
         try:
             topic, partition = _find(wanted, broker)
-            _check_codec(partition, context.version)
+            if context.version < _FIRST_VERSION_WITH_ZSTD:
+                _check_format(partition, context.version)
             read = _read_partition(
                 wanted,
                 partition,
@@ -139,8 +141,12 @@ def _find(wanted: FetchedPartition, broker: Broker) -> tuple[str, Partition]:
     return topic, partition
 
 
-def _check_codec(partition: Partition, version: int) -> None:
-    if version < _FIRST_VERSION_WITH_ZSTD and partition.log.config.compression_type == "zstd":
+def _check_format(partition: Partition, version: int) -> None:
+    """Refuse an old client what it could not read."""
+    config = partition.log.config
+    if version < _FIRST_VERSION_WITH_MAGIC_2 and not config.message_downconversion_enable:
+        raise UnsupportedVersion("message.downconversion.enable is off for this topic")
+    if config.compression_type == "zstd":
         raise UnsupportedCompressionType("zstd needs version 10 of the Fetch API")
 
 
