@@ -1,0 +1,1 @@
+"""Transactions: the machine, its coordinator, its markers and the records that keep it."""

@@ -1,0 +1,96 @@
+"""One partition of `__transaction_state` as a machine: all its transactional ids.
+
+A shard is the state of one partition at one leader epoch. Every change is written before it is
+believed, and whoever acts on it or answers for it first waits until all that was written is safe
+(`StateLog.settled`); when leadership is lost the whole shard is thrown away. It is driven from one
+thread and knows no time of its own.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from penstock.errors import TransactionalIdNotFound
+from penstock.protocol.primitives import MalformedMessage
+from penstock.transactions import rules
+from penstock.transactions.stored import KeyValue, read_record, to_record, tombstone
+from penstock.transactions.transaction import Transaction
+
+_TOMBSTONES_MAX = 1_000  # In one batch, so that it stays far below any limit for batches.
+
+
+class Journal(Protocol):
+    """Where records go before anything they say becomes true."""
+
+    def write(self, records: Sequence[KeyValue]) -> int:
+        """Write all or none; raises the ProtocolError a client is to be told."""
+        ...
+
+
+class Shard:
+    """All transactions of one partition, while this broker leads it."""
+
+    def __init__(self, journal: Journal, *, report: Callable[[str], None]) -> None:
+        self.transactions: dict[str, Transaction] = {}
+        self._journal = journal
+        self._report = report
+
+    # Loading
+
+    def replay(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in a record of the log; one that cannot be read changes nothing."""
+        try:
+            found = read_record(key, value)
+        except MalformedMessage as error:
+            self._report(f"a record of the transaction log is left out: {error}")
+            return
+        if found is None:
+            self._report("a record of an unknown kind in the transaction log is left out")
+            return
+        transactional_id, transaction = found
+        if transaction is None:
+            self.transactions.pop(transactional_id, None)
+        else:
+            self.transactions[transactional_id] = transaction
+
+    # Looking
+
+    def get(self, transactional_id: str) -> Transaction | None:
+        return self.transactions.get(transactional_id)
+
+    def described(self, transactional_id: str) -> Transaction:
+        found = self.transactions.get(transactional_id)
+        if found is None:
+            raise TransactionalIdNotFound(f"nothing is known of {transactional_id}")
+        return found
+
+    def ending(self) -> list[Transaction]:
+        """The transactions whose end is decided and not yet known everywhere."""
+        return [known for known in self.transactions.values() if known.state.is_preparing]
+
+    def timed_out(self, *, now_ms: int) -> list[Transaction]:
+        known = self.transactions.values()
+        return [each for each in known if rules.is_timed_out(each, now_ms=now_ms)]
+
+    # Changing
+
+    def store(self, after: Transaction) -> None:
+        """Make this the state of its transactional id: write it, then believe it."""
+        self._journal.write([to_record(after)])
+        self.transactions[after.transactional_id] = after
+
+    def forget_expired(self, *, now_ms: int, expiration_ms: int) -> int:
+        """Forget the ids that were unused for long; how many."""
+        expired = [
+            known.transactional_id
+            for known in self.transactions.values()
+            if rules.is_expired(known, now_ms=now_ms, expiration_ms=expiration_ms)
+        ]
+        for at in range(0, len(expired), _TOMBSTONES_MAX):
+            self._forget(expired[at : at + _TOMBSTONES_MAX])
+        return len(expired)
+
+    def _forget(self, transactional_ids: Iterable[str]) -> None:
+        gone = list(transactional_ids)
+        self._journal.write([tombstone(transactional_id) for transactional_id in gone])
+        for transactional_id in gone:
+            del self.transactions[transactional_id]
