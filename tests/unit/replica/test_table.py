@@ -1,0 +1,113 @@
+"""The table of hosted partitions follows the image, and nothing but the image."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from penstock.cluster.image import (
+    ClusterImage,
+    ImageDelta,
+    PartitionImage,
+    PartitionState,
+    TopicImage,
+)
+from penstock.errors import NotLeaderOrFollower, UnknownTopicOrPartition
+from penstock.replica.table import PartitionTable
+from penstock.storage.log_config import LogConfig
+from penstock.storage.log_dirs import LogDirs
+
+BROKER, OTHER = 1, 2
+
+
+def topic(name: str, *leaders: int, topic_id: bytes = b"a" * 16) -> TopicImage:
+    return TopicImage(
+        name=name,
+        topic_id=topic_id,
+        partitions={
+            number: PartitionImage(
+                replicas=(leader,),
+                state=PartitionState(leader=leader, leader_epoch=0, isr=(leader,), min_isr=1),
+            )
+            for number, leader in enumerate(leaders)
+        },
+    )
+
+
+def changed(image: ClusterImage, *topics: TopicImage, gone: str | None = None) -> ClusterImage:
+    changes: dict[str, TopicImage | None] = {made.name: made for made in topics}
+    if gone is not None:
+        changes[gone] = None
+    return image.apply(ImageDelta(topics=changes))
+
+
+EMPTY = ClusterImage(cluster_id="c")
+
+
+def opened(path: Path) -> LogDirs:
+    log_dirs = LogDirs.open([path], now_ms=0, report=lambda _: None)
+    log_dirs.claim(broker_id=BROKER, cluster_id="c")
+    return log_dirs
+
+
+def table_on(log_dirs: LogDirs) -> PartitionTable:
+    return PartitionTable(
+        broker_id=BROKER,
+        log_dirs=log_dirs,
+        log_config=lambda image, name: LogConfig(
+            retention_bytes=int(image.config("topics", name).get("retention.bytes", "-1"))
+        ),
+        now_ms=lambda: 0,
+    )
+
+
+def test_partitions_come_and_go_with_the_image(tmp_path: Path) -> None:
+    table = table_on(opened(tmp_path))
+    image = changed(EMPTY, topic("a", BROKER, OTHER, BROKER))
+    table.apply(image)
+    assert [(p.topic, p.partition) for p in table.hosted()] == [("a", 0), ("a", 2)]
+    assert table.leader("a", 0).is_leader
+    with pytest.raises(NotLeaderOrFollower):
+        table.leader("a", 1)
+    with pytest.raises(UnknownTopicOrPartition):
+        table.leader("a", 3)
+    hosted = table.leader("a", 0)
+    table.apply(changed(image, gone="a"))
+    assert len(table) == 0
+    assert not hosted.is_leader
+    with pytest.raises(UnknownTopicOrPartition):
+        table.leader("a", 0)
+    assert not (tmp_path / "a-0").exists()
+
+
+def test_a_topic_made_anew_under_its_old_name_starts_empty(tmp_path: Path) -> None:
+    table = table_on(opened(tmp_path))
+    image = changed(EMPTY, topic("a", BROKER))
+    table.apply(image)
+    old = table.leader("a", 0)
+    table.apply(changed(image, topic("a", BROKER, topic_id=b"b" * 16)))
+    new = table.leader("a", 0)
+    assert new is not old
+    assert new.topic_id == b"b" * 16
+    assert new.log.log_end_offset == 0
+
+
+def test_changed_settings_reach_the_logs_of_their_topic_only(tmp_path: Path) -> None:
+    table = table_on(opened(tmp_path))
+    image = changed(EMPTY, topic("a", BROKER), topic("b", BROKER, topic_id=b"b" * 16))
+    table.apply(image)
+    table.apply(replace(image, configs={("topics", "a"): {"retention.bytes": "77"}}))
+    assert table.leader("a", 0).log.config.retention_bytes == 77
+    assert table.leader("b", 0).log.config.retention_bytes == -1
+
+
+def test_logs_of_unknown_topics_are_kept_aside_and_not_deleted(tmp_path: Path) -> None:
+    log_dirs = opened(tmp_path)
+    table_on(log_dirs).apply(changed(EMPTY, topic("a", BROKER)))
+    log_dirs.close()
+    log_dirs = opened(tmp_path)
+    table = table_on(log_dirs)
+    table.apply(EMPTY)
+    table.set_aside_strays(EMPTY)
+    (kept,) = [found for found in tmp_path.iterdir() if found.name.endswith("-stray")]
+    assert any(kept.iterdir())
