@@ -104,21 +104,24 @@ async def create_on_use(broker: Broker, names: Sequence[str]) -> dict[str, Proto
     """
     broker_count = len(broker.image.active_brokers())
     plans = [plan_for(name, broker.config, broker_count=broker_count) for name in names]
-    made = await broker.controller.create_topics(
-        [
-            NewTopic(
-                name=plan.name,
-                partition_count=plan.partition_count,
-                replication_factor=plan.replication_factor,
-                assignments=None,
-                configs=plan.configs,
-            )
-            for plan in plans
-        ],
-        validate_only=False,
-    )
+    try:
+        made = await broker.controller.create_topics(
+            [_new_topic(plan) for plan in plans], validate_only=False
+        )
+    except ProtocolError as error:
+        return dict.fromkeys(names, error)
     return {
         name: outcome
         for name, outcome in zip(names, made, strict=True)
         if isinstance(outcome, ProtocolError) and not isinstance(outcome, TopicExists)
     }
+
+
+def _new_topic(plan: TopicPlan) -> NewTopic:
+    return NewTopic(
+        name=plan.name,
+        partition_count=plan.partition_count,
+        replication_factor=plan.replication_factor,
+        assignments=None,
+        configs=plan.configs,
+    )

@@ -18,7 +18,13 @@ from penstock.broker.visible import (
 )
 from penstock.cluster.image import NO_LEADER, ClusterImage, Endpoint, PartitionImage, TopicImage
 from penstock.cluster.topic_names import INTERNAL_TOPICS, check_topic_name
-from penstock.errors import ErrorCode, InvalidRequest, InvalidTopic, ProtocolError
+from penstock.errors import (
+    ErrorCode,
+    InvalidRequest,
+    InvalidTopic,
+    ProtocolError,
+    RetriableError,
+)
 from penstock.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -118,10 +124,15 @@ async def _after_creation(
     creatable: list[str],
 ) -> MetadataResponse:
     errors = await create_on_use(context.broker, creatable)
-    for name in creatable:
-        # Made, but not in our image yet: the client asks again in a moment.
-        failed[name] = errors[name].code if name in errors else ErrorCode.LEADER_NOT_AVAILABLE
+    failed.update((name, _creation_error(errors.get(name))) for name in creatable)
     return _response(request, context, names=names, failed=failed)
+
+
+def _creation_error(error: ProtocolError | None) -> ErrorCode:
+    """None: made, but not in our image yet. That and all that may pass, the client asks again."""
+    if error is None or isinstance(error, RetriableError):
+        return ErrorCode.LEADER_NOT_AVAILABLE
+    return error.code
 
 
 # The answer

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from penstock.cluster.znodes import CONTROLLER_EPOCH
 from penstock.errors import ErrorCode
+from penstock.meta.store import Set
 from penstock.protocol.messages.find_coordinator import FindCoordinatorRequest
 
 SMALL = {"offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "2"}
@@ -75,3 +77,12 @@ def test_a_client_of_another_listener_finds_no_coordinator(small: Any) -> None:
 
 def test_no_keys_have_no_coordinators(small: Any) -> None:
     assert small.ask(FindCoordinatorRequest(coordinator_keys=[]), 4).coordinators == []
+
+
+def test_a_topic_that_cannot_be_made_now_leaves_the_coordinator_for_later(
+    serve: Callable[..., Any],
+) -> None:
+    served = serve({"controlled.shutdown.enable": "false"})
+    served.run(served.broker.store.multi([Set(CONTROLLER_EPOCH, b"99")]))
+    response = served.ask(FindCoordinatorRequest(key="group"), 3)
+    assert (response.error_code, response.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)

@@ -15,7 +15,9 @@ from penstock.cluster.image import (
     PartitionImage,
     PartitionState,
 )
+from penstock.cluster.znodes import CONTROLLER_EPOCH
 from penstock.errors import ErrorCode, KafkaStorage
+from penstock.meta.store import Set
 from penstock.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from penstock.protocol.primitives import ZERO_UUID
 
@@ -128,6 +130,16 @@ def test_a_topic_that_cannot_be_placed_is_not_created(serve: Callable[..., Any])
     served = serve({"default.replication.factor": "3"})
     (topic,) = served.ask(MetadataRequest(topics=names("fresh")), 12).topics
     assert topic.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_a_controller_that_was_replaced_leaves_new_topics_for_later(
+    serve: Callable[..., Any],
+) -> None:
+    served = serve({"controlled.shutdown.enable": "false"})
+    served.create("old")
+    served.run(served.broker.store.multi([Set(CONTROLLER_EPOCH, b"99")]))
+    old, new = served.ask(MetadataRequest(topics=names("old", "new")), 12).topics
+    assert (old.error_code, new.error_code) == (0, ErrorCode.LEADER_NOT_AVAILABLE)
 
 
 def test_good_and_bad_names_are_answered_in_the_order_asked(served: Any) -> None:
