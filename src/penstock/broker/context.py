@@ -9,6 +9,7 @@ from penstock.broker.producer_ids import ProducerIds
 from penstock.cluster.controller import Controller
 from penstock.cluster.image import ClusterImage
 from penstock.config.broker import BrokerConfig
+from penstock.groups.coordinator import GroupCoordinator
 from penstock.meta.store import MetaStore
 from penstock.protocol.headers import RequestHeader
 from penstock.replica.table import PartitionTable
@@ -33,6 +34,7 @@ class Broker:
     metrics: Metrics
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
+    groups: GroupCoordinator
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
 
     @property

@@ -35,6 +35,7 @@ from penstock.config.broker import BrokerConfig, describe_values
 from penstock.config.listeners import advertised_ports
 from penstock.config.topic import log_settings
 from penstock.errors import ConfigError, PenstockError
+from penstock.groups.coordinator import GroupCoordinator
 from penstock.meta.sqlite import SqliteStore
 from penstock.meta.store import MetaStore
 from penstock.net.buffers import BufferPool
@@ -109,6 +110,8 @@ async def serving(config: BrokerConfig) -> AsyncIterator[Broker]:
             await stack.enter_async_context(_metrics_endpoint(config, broker.metrics))
         _open_doors(broker, listeners)
         stack.push_async_callback(_close_doors, listeners)
+        # Before the doors close: members that wait for a rebalance would hold them open.
+        stack.push_async_callback(broker.groups.close)
         _settle_memory()
         yield broker
 
@@ -240,23 +243,30 @@ async def _elect(config: BrokerConfig, store: MetaStore) -> Controller:
 def _assemble(
     config: BrokerConfig, store: MetaStore, controller: Controller, log_dirs: LogDirs
 ) -> Broker:
+    partitions = PartitionTable(
+        broker_id=config.broker_id,
+        log_dirs=log_dirs,
+        log_config=lambda image, topic: _log_config(broker, image, topic),
+        now_ms=wall_clock_ms,
+    )
     broker = Broker(
         config=config,
         store=store,
         controller=controller,
         image=controller.image,
-        partitions=PartitionTable(
-            broker_id=config.broker_id,
-            log_dirs=log_dirs,
-            log_config=lambda image, topic: _log_config(broker, image, topic),
-            now_ms=wall_clock_ms,
-        ),
+        partitions=partitions,
         log_dirs=log_dirs,
         metrics=Metrics(),
         producer_ids=ProducerIds(store=store, broker_id=config.broker_id),
         fetch_sessions=FetchSessions(
             slots=config.max_incremental_fetch_session_cache_slots,
             evict_after_ms=_FETCH_SESSION_EVICT_AFTER_MS,
+        ),
+        groups=GroupCoordinator(
+            partitions=partitions,
+            config=lambda: broker.config,
+            image=lambda: broker.image,
+            now_ms=wall_clock_ms,
         ),
     )
     _take_image(broker, controller.image)
@@ -276,6 +286,7 @@ def _take_image(broker: Broker, image: ClusterImage) -> None:
     if before is image or before.configs is not image.configs:
         _take_dynamic_settings(broker, image)
     broker.partitions.apply(image)
+    broker.groups.take_image(image)
     for gone in before.topics.keys() - image.topics.keys():
         broker.metrics.forget_topic(gone)
 

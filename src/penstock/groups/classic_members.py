@@ -205,7 +205,7 @@ class ClassicMembers:
 
 
 def refused_join(member_id: str, error: ErrorCode) -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=int(error), member_id=member_id)
+    return JoinGroupResponse(error_code=int(error), member_id=member_id, protocol_name=None)
 
 
 def refused_sync(error: ErrorCode) -> SyncGroupResponse:

@@ -82,6 +82,7 @@ class GroupCoordinator:
         self._to_load: deque[LedShard] = deque()
         self._loader: asyncio.Task[None] | None = None
         self._expirer: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     # Finding
 
@@ -170,6 +171,8 @@ class GroupCoordinator:
 
     def take_image(self, image: ClusterImage) -> None:
         """Lead what this broker leads now, and forget the offsets of topics that are gone."""
+        if self._is_closed:
+            return
         made = image.topics.get(OFFSETS_TOPIC)
         self._partition_count = 0 if made is None else len(made.partitions)
         for number in set(self._led) | set(range(self._partition_count)):
@@ -224,10 +227,12 @@ class GroupCoordinator:
     def _resign(self, number: int) -> None:
         led = self._led.pop(number)
         led.close(ErrorCode.NOT_COORDINATOR)
-        log.info("Resigned as the coordinator of %s", led.log)
+        if not self._is_closed:
+            log.info("Resigned as the coordinator of %s", led.log)
 
     async def close(self) -> None:
         """Tell everybody who waits to look elsewhere; nothing is led any more."""
+        self._is_closed = True
         for number in tuple(self._led):
             self._resign(number)
         self._partition_count = 0

@@ -11,7 +11,6 @@ from penstock.errors import (
     ErrorCode,
     IllegalGeneration,
     InvalidCommitOffsetSize,
-    InvalidGroupId,
     RecordBatchTooLarge,
     RecordTooLarge,
 )
@@ -100,8 +99,6 @@ class OffsetCommits:
         """The group if the claim holds; a committer without a claim may begin a new one."""
         group: Group | None = self._shard.groups.get(group_id)
         if group is None:
-            if not group_id and claim.epoch >= 0:
-                raise InvalidGroupId("a group needs a name")
             if claim.epoch >= 0:
                 raise IllegalGeneration(f"group {group_id} is not known")
             group = ClassicGroup(group_id, self._around, self._shard.timers)

@@ -1,0 +1,60 @@
+"""DeleteGroups: forget empty groups and their offsets."""
+
+from collections.abc import Coroutine
+from inspect import iscoroutine
+from typing import Any
+
+from penstock.broker.context import RequestContext
+from penstock.errors import ErrorCode, ProtocolError
+from penstock.groups.shard import Shard
+from penstock.protocol.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+
+
+def handle(
+    request: DeleteGroupsRequest, context: RequestContext
+) -> DeleteGroupsResponse | Coroutine[Any, Any, DeleteGroupsResponse]:
+    outcomes = {group_id: _delete(group_id, context) for group_id in request.groups_names}
+    if any(iscoroutine(outcome) for outcome in outcomes.values()):
+        return _later(outcomes)
+    return _response({g: o for g, o in outcomes.items() if isinstance(o, ErrorCode)})
+
+
+def error_response(request: DeleteGroupsRequest, error: ProtocolError) -> DeleteGroupsResponse:
+    """The same error for every group."""
+    return _response(dict.fromkeys(request.groups_names, error.code))
+
+
+def _delete(group_id: str, context: RequestContext) -> ErrorCode | Coroutine[Any, Any, ErrorCode]:
+    def delete(shard: Shard) -> ErrorCode:
+        shard.delete_group(group_id)
+        return ErrorCode.NONE
+
+    try:
+        return context.broker.groups.run(group_id, delete)
+    except ProtocolError as error:
+        return error.code
+
+
+async def _later(
+    outcomes: dict[str, ErrorCode | Coroutine[Any, Any, ErrorCode]],
+) -> DeleteGroupsResponse:
+    codes: dict[str, ErrorCode] = {}
+    for group_id, outcome in outcomes.items():
+        try:
+            codes[group_id] = outcome if isinstance(outcome, ErrorCode) else await outcome
+        except ProtocolError as error:
+            codes[group_id] = error.code
+    return _response(codes)
+
+
+def _response(codes: dict[str, ErrorCode]) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=[
+            DeletableGroupResult(group_id=group_id, error_code=int(code))
+            for group_id, code in codes.items()
+        ]
+    )

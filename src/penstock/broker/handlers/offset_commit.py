@@ -1,0 +1,115 @@
+"""OffsetCommit: how far a group has read.
+
+The busiest request of a group, so it is one pass over the partitions, one append, and an answer
+without a detour through the event loop where nothing has to be waited for.
+"""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from penstock.broker.context import RequestContext
+from penstock.errors import ErrorCode, ProtocolError
+from penstock.groups.offset_commits import OffsetToCommit
+from penstock.groups.shard import Shard
+from penstock.groups.surroundings import Claim
+from penstock.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+_BY_ID_FROM = 10
+
+
+def handle(
+    request: OffsetCommitRequest, context: RequestContext
+) -> OffsetCommitResponse | Coroutine[Any, Any, OffsetCommitResponse]:
+    offsets: list[OffsetToCommit] = []
+    accepted: list[OffsetCommitResponsePartition] = []  # The results of `offsets`, in order.
+    topics: list[OffsetCommitResponseTopic] = []
+    for topic in request.topics:
+        name, error = _known(topic, context)
+        results = [
+            OffsetCommitResponsePartition(
+                partition_index=partition.partition_index, error_code=error
+            )
+            for partition in topic.partitions
+        ]
+        topics.append(
+            OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=results)
+        )
+        if not error:
+            accepted += results
+            offsets += [
+                OffsetToCommit(
+                    name,
+                    partition.partition_index,
+                    partition.committed_offset,
+                    partition.committed_leader_epoch,
+                    partition.committed_metadata,
+                    partition.commit_timestamp,
+                )
+                for partition in topic.partitions
+            ]
+    response = OffsetCommitResponse(topics=topics)
+    if not offsets:
+        return response
+
+    def commit(shard: Shard) -> OffsetCommitResponse:
+        for result, code in zip(
+            accepted, _commit(shard, request, offsets, context.version), strict=True
+        ):
+            result.error_code = int(code)
+        return response
+
+    return context.broker.groups.run(request.group_id, commit)
+
+
+def error_response(request: OffsetCommitRequest, error: ProtocolError) -> OffsetCommitResponse:
+    """The same error for every partition."""
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=int(error.code)
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _known(topic: OffsetCommitRequestTopic, context: RequestContext) -> tuple[str, int]:
+    """The topic's name, and an error unless it exists."""
+    image = context.broker.image
+    if context.version >= _BY_ID_FROM:
+        name = image.topic_names_by_id.get(topic.topic_id)
+        return (name, 0) if name is not None else ("", int(ErrorCode.UNKNOWN_TOPIC_ID))
+    if topic.name in image.topics:
+        return topic.name, 0
+    return topic.name, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def _commit(
+    shard: Shard, request: OffsetCommitRequest, offsets: list[OffsetToCommit], version: int
+) -> list[ErrorCode]:
+    claim = Claim(
+        request.member_id, request.generation_id_or_member_epoch, request.group_instance_id
+    )
+    try:
+        return shard.commits.commit(
+            request.group_id,
+            claim,
+            offsets,
+            version=version,
+            retention_ms=request.retention_time_ms,
+        )
+    except ProtocolError as error:
+        return [error.code] * len(offsets)

@@ -1,0 +1,211 @@
+"""OffsetFetch: how far groups have read.
+
+One group until version 7, several since (KIP-709); topics by name until version 9, by id since.
+Inside, every version is asked and answered as if it were one of the last.
+"""
+
+from collections.abc import Coroutine, Iterable
+from inspect import iscoroutine
+from typing import Any
+
+from penstock.broker.context import RequestContext
+from penstock.cluster.image import ClusterImage
+from penstock.errors import ErrorCode, ProtocolError
+from penstock.groups.group_offsets import GroupOffsets
+from penstock.groups.shard import Shard
+from penstock.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+_ERROR_PER_GROUP_FROM = 2
+_MANY_GROUPS_FROM = 8
+_BY_ID_FROM = 10
+_NO_OFFSET = -1
+
+_GroupAnswer = OffsetFetchResponseGroup | Coroutine[Any, Any, OffsetFetchResponseGroup]
+
+
+def handle(
+    request: OffsetFetchRequest, context: RequestContext
+) -> OffsetFetchResponse | Coroutine[Any, Any, OffsetFetchResponse]:
+    asked = request.groups if context.version >= _MANY_GROUPS_FROM else [_as_group(request)]
+    answers = [_answer(group, request.require_stable, context) for group in asked]
+    if any(iscoroutine(answer) for answer in answers):
+        return _later(answers, asked, context.version)
+    return _response(
+        [a for a in answers if isinstance(a, OffsetFetchResponseGroup)], context.version
+    )
+
+
+async def _later(
+    answers: list[_GroupAnswer], asked: list[OffsetFetchRequestGroup], version: int
+) -> OffsetFetchResponse:
+    groups = []
+    for answer, group in zip(answers, asked, strict=True):
+        try:
+            groups.append(answer if isinstance(answer, OffsetFetchResponseGroup) else await answer)
+        except ProtocolError as error:
+            groups.append(_failed(group, error))
+    return _response(groups, version)
+
+
+def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    topics = request.topics
+    return OffsetFetchRequestGroup(
+        group_id=request.group_id,
+        topics=None
+        if topics is None
+        else [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in topics
+        ],
+    )
+
+
+def _answer(
+    group: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext
+) -> _GroupAnswer:
+    image, version = context.broker.image, context.version
+
+    def fetch(shard: Shard) -> OffsetFetchResponseGroup:
+        shard.commits.check_fetch(group.group_id, group.member_id, group.member_epoch)
+        reading = _Reading(shard.offsets, group.group_id, require_stable)
+        if group.topics is None:
+            topics = _everything(reading, image, version)
+        else:
+            topics = [_topic(topic, reading, image, version) for topic in group.topics]
+        return OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
+
+    try:
+        return context.broker.groups.run(group.group_id, fetch)
+    except ProtocolError as error:
+        return _failed(group, error)
+
+
+class _Reading:
+    """The offsets of one group, as one request may see them."""
+
+    def __init__(self, offsets: GroupOffsets, group_id: str, require_stable: bool) -> None:
+        self._offsets = offsets
+        self._group_id = group_id
+        self._require_stable = require_stable
+
+    def partition(self, topic: str, index: int) -> OffsetFetchResponsePartitions:
+        if self._require_stable and self._offsets.is_pending(self._group_id, topic, index):
+            return _nothing(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        found = self._offsets.get(self._group_id, topic, index)
+        if found is None:
+            return _nothing(index, ErrorCode.NONE)
+        return OffsetFetchResponsePartitions(
+            partition_index=index,
+            committed_offset=found.offset,
+            committed_leader_epoch=found.leader_epoch,
+            metadata=found.metadata,
+        )
+
+    def partitions_by_topic(self) -> dict[str, list[int]]:
+        by_topic: dict[str, list[int]] = {}
+        for topic, index in self._offsets.of_group(self._group_id):
+            by_topic.setdefault(topic, []).append(index)
+        return by_topic
+
+
+def _nothing(index: int, error: ErrorCode) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index, committed_offset=_NO_OFFSET, metadata="", error_code=int(error)
+    )
+
+
+def _everything(
+    reading: _Reading, image: ClusterImage, version: int
+) -> list[OffsetFetchResponseTopics]:
+    topics = []
+    for name, indexes in reading.partitions_by_topic().items():
+        known = image.topics.get(name)
+        if known is None and version >= _BY_ID_FROM:
+            continue  # A topic that is gone has no id to be named by.
+        topics.append(
+            OffsetFetchResponseTopics(
+                name=name,
+                topic_id=bytes(16) if known is None else known.topic_id,
+                partitions=[reading.partition(name, index) for index in indexes],
+            )
+        )
+    return topics
+
+
+def _topic(
+    topic: OffsetFetchRequestTopics, reading: _Reading, image: ClusterImage, version: int
+) -> OffsetFetchResponseTopics:
+    name: str | None = topic.name
+    if version >= _BY_ID_FROM:
+        name = image.topic_names_by_id.get(topic.topic_id)
+    if name is None:
+        found = [_nothing(index, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes]
+    else:
+        found = [reading.partition(name, index) for index in topic.partition_indexes]
+    return OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id, partitions=found)
+
+
+def _failed(group: OffsetFetchRequestGroup, error: ProtocolError) -> OffsetFetchResponseGroup:
+    """The group's error, and for versions that cannot tell it the same on every partition."""
+    return OffsetFetchResponseGroup(
+        group_id=group.group_id,
+        topics=[
+            OffsetFetchResponseTopics(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[_nothing(index, error.code) for index in topic.partition_indexes],
+            )
+            for topic in group.topics or ()
+        ],
+        error_code=int(error.code),
+    )
+
+
+def error_response(request: OffsetFetchRequest, error: ProtocolError) -> OffsetFetchResponse:
+    """The same error for every group, in whichever form the version has."""
+    return OffsetFetchResponse(
+        error_code=int(error.code),
+        groups=[
+            OffsetFetchResponseGroup(group_id=group.group_id, error_code=int(error.code))
+            for group in request.groups
+        ],
+    )
+
+
+def _response(groups: Iterable[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
+    answered = list(groups)
+    if version >= _MANY_GROUPS_FROM:
+        for group in answered:
+            if group.error_code:
+                group.topics = []
+        return OffsetFetchResponse(groups=answered)
+    (only,) = answered
+    if only.error_code and version >= _ERROR_PER_GROUP_FROM:
+        return OffsetFetchResponse(error_code=only.error_code)
+    return OffsetFetchResponse(topics=[_old_topic(topic) for topic in only.topics])
+
+
+def _old_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
+    return OffsetFetchResponseTopic(
+        name=topic.name,
+        partitions=[
+            OffsetFetchResponsePartition(
+                partition_index=found.partition_index,
+                committed_offset=found.committed_offset,
+                committed_leader_epoch=found.committed_leader_epoch,
+                metadata=found.metadata,
+                error_code=found.error_code,
+            )
+            for found in topic.partitions
+        ],
+    )
