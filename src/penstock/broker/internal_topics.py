@@ -1,7 +1,7 @@
 """The topics in which coordinators keep their state, and topics that come to life on first use.
 
-Which partition a group or a transactional id belongs to, and with which settings the internal
-topics are made. The coordinators themselves live elsewhere; making topics is the controller's work.
+With which settings the internal topics are made. Which of their partitions an id belongs to is in
+replica/state_log.py; making topics is the controller's work.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,6 @@ from penstock.errors import ProtocolError, TopicExists
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 
-_INT_MIN = -(1 << 31)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
@@ -26,21 +24,6 @@ class TopicPlan:
     partition_count: int
     replication_factor: int
     configs: Mapping[str, str]
-
-
-def java_hash(text: str) -> int:
-    """Java's String.hashCode: 32 bits, signed, over UTF-16 units."""
-    units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
-    value = 0
-    for unit in units:
-        value = (31 * value + unit) & 0xFFFFFFFF
-    return value - (1 << 32) if value >> 31 else value
-
-
-def partition_for(key: str, partition_count: int) -> int:
-    """The partition of an internal topic that a group or transactional id belongs to."""
-    hashed = java_hash(key)
-    return 0 if hashed == _INT_MIN else abs(hashed) % partition_count
 
 
 def plan_for(name: str, config: BrokerConfig, *, broker_count: int) -> TopicPlan:

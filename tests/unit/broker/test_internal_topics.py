@@ -6,11 +6,10 @@ from hypothesis import strategies as st
 from penstock.broker.internal_topics import (
     CONSUMER_OFFSETS,
     TRANSACTION_STATE,
-    java_hash,
-    partition_for,
     plan_for,
 )
 from penstock.config.broker import BrokerConfig
+from penstock.replica.state_log import java_hash, partition_for
 
 # Values as a Java shell prints them.
 KNOWN_HASHES = {

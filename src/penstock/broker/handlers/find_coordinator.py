@@ -12,7 +12,6 @@ from penstock.broker.internal_topics import (
     CONSUMER_OFFSETS,
     TRANSACTION_STATE,
     create_on_use,
-    partition_for,
 )
 from penstock.broker.visible import leader_endpoint, reachable
 from penstock.errors import CoordinatorNotAvailable, ErrorCode, InvalidRequest, ProtocolError
@@ -21,6 +20,7 @@ from penstock.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from penstock.replica.state_log import partition_for
 
 _FIRST_VERSION_WITH_MANY_KEYS = 4
 _TOPIC_BY_KEY_TYPE = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
