@@ -7,6 +7,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -282,9 +283,13 @@ async def test_an_input_output_error_at_the_commit_leaves_the_outcome_open(path:
 async def test_a_caller_that_gives_up_does_not_stop_its_write_or_its_watchers(path: Path) -> None:
     store = await SqliteStore.open(path)
     watch = await store.watch_once("/a", WatchKind.DATA)
+    release = threading.Event()
+    store._file.thread.submit(release.wait)  # The disk is busy, so the write has to queue.
     writing = asyncio.create_task(store.multi([Create("/b"), Create("/a")]))
     await asyncio.sleep(0)
     writing.cancel()
+    await asyncio.gather(writing, return_exceptions=True)
+    release.set()
     await asyncio.wait_for(watch, 5)
     assert await store.children("/") == ["a", "b"]
     await store.close()
