@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from penstock.broker.exactly_once import Transactions
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.producer_ids import ProducerIds
 from penstock.cluster.controller import Controller
@@ -35,6 +36,7 @@ class Broker:
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
+    transactions: Transactions
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
 
     @property

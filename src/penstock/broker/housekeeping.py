@@ -121,6 +121,16 @@ async def _checkpoint_high_watermarks(broker: Broker) -> None:
     broker.log_dirs.write_high_watermarks()
 
 
+async def _abort_timed_out_transactions(broker: Broker) -> None:
+    broker.transactions.coordinator.abort_timed_out()
+    longest_ms = broker.config.transaction_max_timeout_ms
+    broker.transactions.guards.drop_older(broker.now_ms() - longest_ms)
+
+
+async def _forget_transactional_ids(broker: Broker) -> None:
+    broker.transactions.coordinator.forget_expired()
+
+
 CHORES = (
     Chore(
         name="retention",
@@ -151,6 +161,20 @@ CHORES = (
         name="high watermark checkpoint",
         interval_ms=lambda config: config.replica_high_watermark_checkpoint_interval_ms,
         work=_checkpoint_high_watermarks,
+    ),
+    Chore(
+        name="transaction abort",
+        interval_ms=lambda config: (
+            config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        ),
+        work=_abort_timed_out_transactions,
+    ),
+    Chore(
+        name="transactional id expiration",
+        interval_ms=lambda config: (
+            config.transaction_remove_expired_transaction_cleanup_interval_ms
+        ),
+        work=_forget_transactional_ids,
     ),
     Chore(
         name="producer expiration",

@@ -80,8 +80,8 @@ def _check(
         raise RecordBatchTooLarge(
             f"a batch of {size} bytes is larger than segment.bytes {config.segment_bytes}"
         )
-    if attributes & TRANSACTIONAL:
-        raise InvalidTxnState("this broker does not take part in transactions yet")
+    if attributes & TRANSACTIONAL and version < _FIRST_VERSION_WITH_BATCHES:
+        raise InvalidTxnState("a batch of a transaction in a request from before there were any")
     if version < _FIRST_VERSION_WITH_ZSTD and attributes & CODEC_BITS == Codec.ZSTD:
         raise UnsupportedCompressionType("zstd needs version 7 of the Produce API")
     if config.is_compacted:

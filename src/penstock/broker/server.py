@@ -22,6 +22,7 @@ from penstock import __version__
 from penstock.broker.adoption import adopt_found_topics
 from penstock.broker.context import Broker, wall_clock_ms
 from penstock.broker.dispatch import Dispatcher
+from penstock.broker.exactly_once import transactions_of
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.gauges import watch_broker
 from penstock.broker.housekeeping import keep_house
@@ -112,6 +113,7 @@ async def serving(config: BrokerConfig) -> AsyncIterator[Broker]:
         stack.push_async_callback(_close_doors, listeners)
         # Before the doors close: members that wait for a rebalance would hold them open.
         stack.push_async_callback(broker.groups.close)
+        stack.callback(broker.transactions.coordinator.close)
         _settle_memory()
         yield broker
 
@@ -249,6 +251,13 @@ def _assemble(
         log_config=lambda image, topic: _log_config(broker, image, topic),
         now_ms=wall_clock_ms,
     )
+    producer_ids = ProducerIds(store=store, broker_id=config.broker_id)
+    groups = GroupCoordinator(
+        partitions=partitions,
+        config=lambda: broker.config,
+        image=lambda: broker.image,
+        now_ms=wall_clock_ms,
+    )
     broker = Broker(
         config=config,
         store=store,
@@ -257,15 +266,17 @@ def _assemble(
         partitions=partitions,
         log_dirs=log_dirs,
         metrics=Metrics(),
-        producer_ids=ProducerIds(store=store, broker_id=config.broker_id),
+        producer_ids=producer_ids,
         fetch_sessions=FetchSessions(
             slots=config.max_incremental_fetch_session_cache_slots,
             evict_after_ms=_FETCH_SESSION_EVICT_AFTER_MS,
         ),
-        groups=GroupCoordinator(
+        groups=groups,
+        transactions=transactions_of(
             partitions=partitions,
+            producer_ids=producer_ids,
+            groups=groups,
             config=lambda: broker.config,
-            image=lambda: broker.image,
             now_ms=wall_clock_ms,
         ),
     )
@@ -287,6 +298,7 @@ def _take_image(broker: Broker, image: ClusterImage) -> None:
         _take_dynamic_settings(broker, image)
     broker.partitions.apply(image)
     broker.groups.take_image(image)
+    broker.transactions.coordinator.take_image(image)
     for gone in before.topics.keys() - image.topics.keys():
         broker.metrics.forget_topic(gone)
 

@@ -10,9 +10,11 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from penstock.cluster.image import ClusterImage
 from penstock.errors import (
+    ConcurrentTransactions,
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
     InvalidRequest,
@@ -31,7 +33,16 @@ from penstock.transactions.transaction import Identity, TopicPartition, Transact
 
 log = logging.getLogger("kafka.coordinator.transaction.TransactionCoordinator")
 
-_LOAD_SLICE_BYTES = 1 << 16  # A few milliseconds of work; other requests run in between.
+STATE_TOPIC: Final = "__transaction_state"
+
+_PATIENCE_S: Final = 0.1
+_LOAD_SLICE_BYTES: Final = 1 << 16  # A few milliseconds of work; other requests run in between.
+
+
+class Hosted(Protocol):
+    """The partitions on this broker."""
+
+    def get(self, topic: str, partition: int) -> Partition | None: ...
 
 
 class ProducerIdSource(Protocol):
@@ -52,13 +63,14 @@ class CoordinatorSettings:
 class _Led:
     """A shard and the log behind it, for one leader epoch."""
 
-    __slots__ = ("is_loading", "log", "shard", "tasks")
+    __slots__ = ("ends", "is_loading", "log", "shard", "tasks")
 
     def __init__(self, state_log: StateLog) -> None:
         self.log = state_log
         self.shard = Shard(state_log, report=partial(log.warning, "%s: %s", state_log))
         self.is_loading = True
         self.tasks: set[asyncio.Task[None]] = set()  # Loading, and what is ending.
+        self.ends: dict[str, asyncio.Task[None]] = {}  # What is ending, by transactional id.
 
     @property
     def wait(self) -> Wait:
@@ -72,42 +84,54 @@ class TransactionCoordinator:
         self,
         *,
         producer_ids: ProducerIdSource,
+        partitions: Hosted,
         markers: MarkerSink,
         settings: Callable[[], CoordinatorSettings],
-        partition_count: Callable[[], int],  # Of `__transaction_state`; 0: it is not there yet.
         now_ms: Callable[[], int],
     ) -> None:
         self._producer_ids = producer_ids
+        self._partitions = partitions
         self._markers = markers
         self._settings = settings
-        self._partition_count = partition_count
         self._now_ms = now_ms
+        self._partition_count = 0  # Of the state topic; 0: it is not there yet.
         self._led: dict[int, _Led] = {}
 
     # Leadership
 
-    def lead(self, partition: Partition, leader_epoch: int) -> None:
-        """This broker leads a partition of the state log: load it, then answer for its ids."""
-        self.resign(partition)
-        log.debug("Elected for %s-%d, epoch %d", *_name(partition), leader_epoch)
-        led = _Led(StateLog(partition, now_ms=self._now_ms, report=partial(log.error, "%s")))
+    def take_image(self, image: ClusterImage) -> None:
+        """Lead what this broker leads now."""
+        made = image.topics.get(STATE_TOPIC)
+        self._partition_count = 0 if made is None else len(made.partitions)
+        for number in set(self._led) | set(range(self._partition_count)):
+            self._follow(number, self._partitions.get(STATE_TOPIC, number))
+
+    def _follow(self, number: int, hosted: Partition | None) -> None:
+        led = self._led.get(number)
+        if led is not None and (hosted is not led.log.partition or not led.log.is_led):
+            self._resign(number)
+            led = None
+        if led is None and hosted is not None and hosted.is_leader:
+            self._lead(hosted)
+
+    def _lead(self, partition: Partition) -> None:
+        """Load the log of a partition, then answer for its ids."""
+        led = _Led(StateLog(partition, now_ms=self._now_ms, report=log.error))
         self._led[partition.partition] = led
         if partition.log.log_start_offset == partition.log.log_end_offset:
             led.is_loading = False
         else:
             self._start(led, self._load(led))
 
-    def resign(self, partition: Partition) -> None:
+    def _resign(self, number: int) -> None:
         """Somebody else leads it: forget everything, and leave the rest of the work to them."""
-        led = self._led.pop(partition.partition, None)
-        if led is not None:
-            for task in tuple(led.tasks):
-                task.cancel()
+        for task in tuple(self._led.pop(number).tasks):
+            task.cancel()
 
     def close(self) -> None:
         """Stop; whatever is ending goes on when the logs are loaded again."""
-        for led in tuple(self._led.values()):
-            self.resign(led.log.partition)
+        for number in tuple(self._led):
+            self._resign(number)
 
     async def _load(self, led: _Led) -> None:
         """Replay the log, and serve it once no record of it can be lost (no earlier)."""
@@ -118,7 +142,7 @@ class TransactionCoordinator:
         led.is_loading = False
         log.info("Loaded %d transactional ids from %s", len(led.shard.transactions), led.log)
         for ending in led.shard.ending():
-            self._start(led, self._end(led, ending))
+            self._start_end(led, ending)
 
     async def _replayed(self, led: _Led) -> bool:
         """False: the log cannot be read now, and half of it is as good as nothing."""
@@ -136,10 +160,16 @@ class TransactionCoordinator:
             return False
         return True
 
-    def _start(self, led: _Led, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, led: _Led, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
         led.tasks.add(task)
         task.add_done_callback(partial(_done, led))
+        return task
+
+    def _start_end(self, led: _Led, ending: Transaction) -> None:
+        task = self._start(led, self._end(led, ending))
+        led.ends[ending.transactional_id] = task
+        task.add_done_callback(lambda _: led.ends.pop(ending.transactional_id, None))
 
     # Identities
 
@@ -152,6 +182,16 @@ class TransactionCoordinator:
             raise InvalidTxnTimeout(
                 f"a transaction timeout of {timeout_ms} ms is not within 1 and {longest_ms} ms"
             )
+        try:
+            return await self._own(transactional_id, timeout_ms, expected)
+        except ConcurrentTransactions:
+            # Clients come again after half a second; markers take far less than that.
+            await self._until_ended(transactional_id, _PATIENCE_S)
+            return await self._own(transactional_id, timeout_ms, expected)
+
+    async def _own(
+        self, transactional_id: str, timeout_ms: int, expected: Identity | None
+    ) -> Identity:
         spare_id = None
         while True:
             led = self._find(transactional_id)
@@ -169,6 +209,11 @@ class TransactionCoordinator:
         owner = await self._carry_out(led, step)
         log.info("%s is now producer %d, epoch %d (%s)", transactional_id, *owner, led.log)
         return owner
+
+    async def _until_ended(self, transactional_id: str, timeout_s: float) -> None:
+        task = self._find(transactional_id).ends.get(transactional_id)
+        if task is not None:
+            await asyncio.wait([task], timeout=timeout_s)
 
     # Partitions
 
@@ -241,7 +286,7 @@ class TransactionCoordinator:
     def _store(self, led: _Led, after: Transaction) -> None:
         led.shard.store(after)
         if after.state.is_preparing:
-            self._start(led, self._end(led, after))
+            self._start_end(led, after)
 
     async def _end(self, led: _Led, ending: Transaction) -> None:
         """Tell every partition, then log that all know. Nothing else touches the id meanwhile."""
@@ -276,7 +321,11 @@ class TransactionCoordinator:
         now_ms = self._now_ms()
         for led in self._loaded():
             for known in led.shard.timed_out(now_ms=now_ms):
-                self._store(led, rules.time_out(known, now_ms=now_ms))
+                try:
+                    self._store(led, rules.time_out(known, now_ms=now_ms))
+                except ProtocolError as error:
+                    log.warning("%s cannot be aborted yet: %s", known.transactional_id, error)
+                    break
                 count += 1
                 log.info("%s is aborted: it was open for too long", known.transactional_id)
         return count
@@ -284,10 +333,13 @@ class TransactionCoordinator:
     def forget_expired(self) -> int:
         """Forget the ids that nobody used for long; how many."""
         expiration_ms, now_ms = self._settings().expiration_ms, self._now_ms()
-        return sum(
-            led.shard.forget_expired(now_ms=now_ms, expiration_ms=expiration_ms)
-            for led in self._loaded()
-        )
+        count = 0
+        for led in self._loaded():
+            try:
+                count += led.shard.forget_expired(now_ms=now_ms, expiration_ms=expiration_ms)
+            except ProtocolError as error:
+                log.warning("%s keeps its expired ids for now: %s", led.log, error)
+        return count
 
     # Looking
 
@@ -307,19 +359,14 @@ class TransactionCoordinator:
     def _find(self, transactional_id: str) -> _Led:
         if not transactional_id:
             raise InvalidRequest("a transactional id is at least one character long")
-        partition_count = self._partition_count()
-        if not partition_count:
-            raise CoordinatorNotAvailable("there is no transaction log yet")
-        led = self._led.get(partition_for(transactional_id, partition_count))
+        if not self._partition_count:
+            raise CoordinatorNotAvailable(f"{STATE_TOPIC} is not there yet")
+        led = self._led.get(partition_for(transactional_id, self._partition_count))
         if led is None or not led.log.is_led:
             raise NotCoordinator(f"this broker does not coordinate {transactional_id}")
         if led.is_loading:
             raise CoordinatorLoadInProgress(f"{led.log} is being loaded")
         return led
-
-
-def _name(partition: Partition) -> tuple[str, int]:
-    return partition.topic, partition.partition
 
 
 def _done(led: _Led, task: "asyncio.Task[None]") -> None:

@@ -8,12 +8,13 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeAlias
 
-from penstock.broker.context import RequestContext
-from penstock.broker.incoming import accepted
+from penstock.broker.context import Broker, RequestContext
+from penstock.broker.incoming import Batches, accepted
 from penstock.errors import (
     ErrorCode,
     InvalidRequiredAcks,
     InvalidTopic,
+    NotEnoughReplicas,
     ProtocolError,
     RequestTimedOut,
     UnknownTopicId,
@@ -27,7 +28,14 @@ from penstock.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from penstock.records.batch import TRANSACTIONAL, BatchHeader
+from penstock.replica.partition import Partition
+from penstock.storage.log import Appended
+from penstock.transactions.admission import Claim
+from penstock.transactions.transaction import Identity
 
+_FIRST_VERSION_WITH_ABORTABLE = 11
+_FIRST_VERSION_THAT_ADDS = 12  # Clients of transaction version 2 add partitions by writing.
 _FIRST_VERSION_WITH_TOPIC_IDS = 13
 _NO_TIME = -1
 # An answer that must wait until its records are on every in-sync replica.
@@ -39,11 +47,10 @@ def handle(
     request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Awaitable[ProduceResponse] | None:
     waits: list[_Wait] = []
-    acks = request.acks
     response = ProduceResponse(
-        responses=[_append_topic(topic, acks, context, waits) for topic in request.topic_data]
+        responses=[_append_topic(topic, request, context, waits) for topic in request.topic_data]
     )
-    if acks == 0:
+    if request.acks == 0:
         _close_on_error(response)
         return None
     if waits:
@@ -68,7 +75,7 @@ def error_response(request: ProduceRequest, error: ProtocolError) -> ProduceResp
 
 
 def _append_topic(
-    topic: TopicProduceData, acks: int, context: RequestContext, waits: list[_Wait]
+    topic: TopicProduceData, request: ProduceRequest, context: RequestContext, waits: list[_Wait]
 ) -> TopicProduceResponse:
     name: str | None = topic.name
     if context.version >= _FIRST_VERSION_WITH_TOPIC_IDS:
@@ -76,7 +83,7 @@ def _append_topic(
     answers = []
     for data in topic.partition_data:
         try:
-            answers.append(_append(name, data, acks, context, waits))
+            answers.append(_append(name, data, request, context, waits))
         except ProtocolError as error:
             answers.append(_failed(data.index, error))
             if name is not None and name in context.broker.image.topics:
@@ -89,10 +96,11 @@ def _append_topic(
 def _append(
     topic: str | None,
     data: PartitionProduceData,
-    acks: int,
+    request: ProduceRequest,
     context: RequestContext,
     waits: list[_Wait],
 ) -> PartitionProduceResponse:
+    acks = request.acks
     if topic is None:
         raise UnknownTopicId("no topic has this id")
     if not -1 <= acks <= 1:
@@ -103,23 +111,82 @@ def _append(
     partition = broker.partitions.leader(topic, data.index)
     now_ms = broker.now_ms()
     batches = accepted(data.records, partition.log.config, version=context.version, now_ms=now_ms)
+    if batches[0][0].attributes & TRANSACTIONAL:
+        claim = _claim(batches[0][0], request.transactional_id, context.version)
+        if not broker.transactions.admission.is_admitted(partition, claim):
+            return _append_when_admitted(partition, batches, claim, acks, broker, waits)
     appended = partition.append(batches, required_acks=acks, now_ms=now_ms)
+    answer = _answer(data.index, appended)
+    _count(batches, topic, broker)
+    if acks == -1:
+        wait = partition.replicated(appended.last_offset)
+        if wait is not None:
+            waits.append((answer, wait))
+    return answer
+
+
+def _answer(index: int, appended: Appended) -> PartitionProduceResponse:
+    append_ms = appended.log_append_ms
+    return PartitionProduceResponse(
+        index=index,
+        base_offset=appended.base_offset,
+        log_append_time_ms=_NO_TIME if append_ms is None else append_ms,
+        log_start_offset=appended.log_start_offset,
+    )
+
+
+def _count(batches: Batches, topic: str, broker: Broker) -> None:
     metrics = broker.metrics.topic(topic)
     metrics.produce_requests += 1
     for header, batch in batches:
         metrics.bytes_in += len(batch)
         metrics.messages_in += header.record_count
-    append_ms = appended.log_append_ms
-    answer = PartitionProduceResponse(
-        index=data.index,
-        base_offset=appended.base_offset,
-        log_append_time_ms=_NO_TIME if append_ms is None else append_ms,
-        log_start_offset=appended.log_start_offset,
+
+
+# Batches of transactions
+
+
+def _claim(header: BatchHeader, transactional_id: str | None, version: int) -> Claim:
+    return Claim(
+        transactional_id=transactional_id,
+        identity=Identity(header.producer_id, header.producer_epoch),
+        first_sequence=header.base_sequence,
+        adds_partition=version >= _FIRST_VERSION_THAT_ADDS,
+        knows_abortable=version >= _FIRST_VERSION_WITH_ABORTABLE,
+        busy=NotEnoughReplicas,  # Old clients retry it, and do not ask for metadata first.
     )
-    if acks == -1:
-        wait = partition.replicated(appended.last_offset)
+
+
+def _append_when_admitted(
+    partition: Partition,
+    batches: Batches,
+    claim: Claim,
+    acks: int,
+    broker: Broker,
+    waits: list[_Wait],
+) -> PartitionProduceResponse:
+    """The answer, filled in once the coordinator let the batch in and its acks are there."""
+    # The frame is reused as soon as we return, so what waits needs bytes of its own.
+    kept = [(header, memoryview(bytearray(batch))) for header, batch in batches]
+    answer = PartitionProduceResponse(index=partition.partition)
+    appending = broker.transactions.admission.later(
+        partition,
+        claim,
+        lambda: partition.append(kept, required_acks=acks, now_ms=broker.now_ms()),
+    )
+
+    async def fill_in() -> None:
+        appended = await appending
+        filled = _answer(partition.partition, appended)
+        answer.base_offset = filled.base_offset
+        answer.log_append_time_ms = filled.log_append_time_ms
+        answer.log_start_offset = filled.log_start_offset
+        _count(kept, partition.topic, broker)
+        wait = partition.replicated(appended.last_offset) if acks == -1 else None
         if wait is not None:
-            waits.append((answer, wait))
+            await wait
+
+    waits.append((answer, asyncio.ensure_future(fill_in())))
     return answer
 
 

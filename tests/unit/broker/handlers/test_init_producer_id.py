@@ -48,5 +48,5 @@ def test_an_empty_transactional_id_is_refused(served: Any) -> None:
 
 @pytest.mark.parametrize("version", [0, 6])
 def test_transactions_wait_for_their_coordinator(served: Any, version: int) -> None:
-    response = served.ask(ask(transactional_id="tx"), version)
-    assert response.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    request = ask(transactional_id="tx", transaction_timeout_ms=60_000)
+    assert served.ask(request, version).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE

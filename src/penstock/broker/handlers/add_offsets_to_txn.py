@@ -1,0 +1,65 @@
+"""AddOffsetsToTxn: a transaction is about to commit a group's offsets.
+
+To the coordinator they are one more partition: the one of `__consumer_offsets` the group lives in.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from penstock.broker.context import RequestContext
+from penstock.broker.exactly_once import told_to
+from penstock.broker.internal_topics import CONSUMER_OFFSETS, create_on_use
+from penstock.errors import CoordinatorNotAvailable, ProtocolError
+from penstock.protocol.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from penstock.replica.state_log import partition_for
+from penstock.transactions.transaction import TV1, Identity
+
+_FIRST_VERSION_WITH_FENCING = 2
+
+
+def handle(
+    request: AddOffsetsToTxnRequest, context: RequestContext
+) -> AddOffsetsToTxnResponse | Coroutine[Any, Any, AddOffsetsToTxnResponse]:
+    if CONSUMER_OFFSETS not in context.broker.image.topics:
+        return _after_creation(request, context)
+    wait = _add(request, context)
+    return AddOffsetsToTxnResponse() if wait is None else _when_safe(wait)
+
+
+async def _after_creation(
+    request: AddOffsetsToTxnRequest, context: RequestContext
+) -> AddOffsetsToTxnResponse:
+    """The offsets of the group may be the first of all."""
+    failed = await create_on_use(context.broker, [CONSUMER_OFFSETS])
+    if failed:
+        raise CoordinatorNotAvailable(f"{CONSUMER_OFFSETS} cannot be made: {failed}")
+    wait = _add(request, context)
+    if wait is not None:
+        await wait()
+    return AddOffsetsToTxnResponse()
+
+
+async def _when_safe(wait: Callable[[], Awaitable[None]]) -> AddOffsetsToTxnResponse:
+    await wait()
+    return AddOffsetsToTxnResponse()
+
+
+def _add(
+    request: AddOffsetsToTxnRequest, context: RequestContext
+) -> Callable[[], Awaitable[None]] | None:
+    broker = context.broker
+    partition_count = len(broker.image.topics[CONSUMER_OFFSETS].partitions)
+    try:
+        return broker.transactions.coordinator.add_partitions(
+            request.transactional_id,
+            Identity(request.producer_id, request.producer_epoch),
+            [(CONSUMER_OFFSETS, partition_for(request.group_id, partition_count))],
+            client_version=TV1,
+        )
+    except ProtocolError as error:
+        raise told_to(
+            context.version, error, knows_fencing_from=_FIRST_VERSION_WITH_FENCING
+        ) from error

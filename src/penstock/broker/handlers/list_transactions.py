@@ -1,0 +1,51 @@
+"""ListTransactions: the transactions that this broker coordinates, through filters."""
+
+from collections.abc import Callable
+
+from penstock.broker.context import RequestContext
+from penstock.groups.consumer_group_pattern import TopicPattern
+from penstock.protocol.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+from penstock.transactions.transaction import STATES_BY_LABEL, Transaction
+
+
+def handle(request: ListTransactionsRequest, context: RequestContext) -> ListTransactionsResponse:
+    passes = _filter(request, now_ms=context.broker.now_ms())
+    known = context.broker.transactions.coordinator.transactions()
+    return ListTransactionsResponse(
+        unknown_state_filters=[
+            label for label in request.state_filters if label not in STATES_BY_LABEL
+        ],
+        transaction_states=[
+            TransactionState(
+                transactional_id=each.transactional_id,
+                producer_id=each.producer_id,
+                transaction_state=each.state.label,
+            )
+            for each in known
+            if passes(each)
+        ],
+    )
+
+
+def _filter(request: ListTransactionsRequest, *, now_ms: int) -> Callable[[Transaction], bool]:
+    """Empty filters let all pass; a state nobody knows lets none pass."""
+    labels = frozenset(request.state_filters)
+    producer_ids = frozenset(request.producer_id_filters)
+    longer_than_ms = request.duration_filter
+    pattern = (
+        TopicPattern(request.transactional_id_pattern) if request.transactional_id_pattern else None
+    )
+
+    def passes(known: Transaction) -> bool:
+        return (
+            (not labels or known.state.label in labels)
+            and (not producer_ids or known.producer_id in producer_ids)
+            and (longer_than_ms < 0 or now_ms - known.started_ms > longer_than_ms)
+            and (pattern is None or pattern.matches(known.transactional_id))
+        )
+
+    return passes
