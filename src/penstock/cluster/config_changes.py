@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from penstock.cluster import znodes
 from penstock.cluster.fenced_writes import FencedWrites
-from penstock.cluster.image import ImageDelta
+from penstock.cluster.image import ConfigKey, ImageDelta
 from penstock.cluster.ledger import Ledger
 from penstock.errors import InvalidUpdateVersion, UnknownTopicOrPartition
-from penstock.meta.store import Create, Delete, MetaError, Op, Set
+from penstock.meta.store import Create, Delete, MetaError, MultiFailed, Op, Result, Set
 
 NOTES_KEPT = 100
 
@@ -35,10 +35,11 @@ class ConfigChanges:
         self._notes: deque[str] | None = None  # None: not read yet.
 
     async def apply(self, changes: Sequence[ConfigChange]) -> None:
-        for change in changes:
-            self._refuse(change)
-        ops = [op for change in changes for op in self._ops(change)]
-        results = await self._writes.commit(ops)
+        try:
+            results = await self._commit(changes)
+        except MultiFailed:
+            await self._look_again(changes)  # Somebody wrote past the controller.
+            results = await self._commit(changes)
         versions = self._ledger.config_versions
         for change in changes:
             key = (change.kind, change.name)
@@ -47,6 +48,25 @@ class ConfigChanges:
             ImageDelta(configs={(c.kind, c.name): dict(c.config) or None for c in changes})
         )
         await self._drop_old_notes([str(path) for path in results[1::2] if path])
+
+    async def _commit(self, changes: Sequence[ConfigChange]) -> list[Result]:
+        for change in changes:
+            self._refuse(change)
+        return await self._writes.commit([op for change in changes for op in self._ops(change)])
+
+    async def _look_again(self, changes: Sequence[ConfigChange]) -> None:
+        keys = [(change.kind, change.name) for change in changes]
+        paths = [znodes.config_path(*key) for key in keys]
+        found: dict[ConfigKey, Mapping[str, str] | None] = {}
+        for key, path, node in zip(
+            keys, paths, await self._writes.store.multi_get(paths), strict=True
+        ):
+            self._ledger.config_versions.pop(key, None)
+            found[key] = None
+            if node is not None:
+                self._ledger.config_versions[key] = node[1].version
+                found[key] = znodes.decode_config(path, node[0]) or None
+        self._ledger.publish(ImageDelta(configs=found))
 
     def _refuse(self, change: ConfigChange) -> None:
         if change.kind == "topics" and change.name not in self._ledger.image.topics:

@@ -29,7 +29,7 @@ from penstock.cluster.producer_ids import allocate_producer_ids
 from penstock.cluster.topic_plan import NewPartitions, NewTopic
 from penstock.cluster.topics import Planned, RandomBytes, Topics
 from penstock.cluster.transition import Event, MinIsrChanged
-from penstock.errors import KafkaStorage, ProtocolError, RequestTimedOut
+from penstock.errors import KafkaStorage, ProtocolError, RequestTimedOut, UnknownServerError
 from penstock.meta.store import (
     BadVersion,
     Create,
@@ -234,6 +234,10 @@ class Controller:
                 raise KafkaStorage(f"The metadata store cannot be written: {error}") from error
             except OutcomeUnknown as error:
                 raise RequestTimedOut(f"The metadata store did not answer: {error}") from error
+            except MultiFailed as error:
+                raise UnknownServerError(
+                    f"Somebody else writes to the metadata store: {error}"
+                ) from error
 
 
 async def _win(store: MetaStore, broker_id: int, now_ms: int) -> tuple[int, int] | None:

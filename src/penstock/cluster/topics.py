@@ -29,7 +29,13 @@ from penstock.cluster.topic_plan import (
 from penstock.cluster.topic_steps import PARTITIONS_PER_MULTI
 from penstock.cluster.transition import initial_state
 from penstock.cluster.znodes import TopicNode
-from penstock.errors import KafkaStorage, ProtocolError, TopicExists, UnknownTopicOrPartition
+from penstock.errors import (
+    InconsistentTopicId,
+    KafkaStorage,
+    ProtocolError,
+    TopicExists,
+    UnknownTopicOrPartition,
+)
 from penstock.meta.store import (
     Create,
     Delete,
@@ -152,6 +158,8 @@ class Topics:
         if new.name in taken:
             raise TopicExists(f"Topic '{new.name}' already exists.")
         check_no_collision(new.name, taken)
+        if new.topic_id in self._ledger.image.topic_names_by_id:
+            raise InconsistentTopicId(f"The id of topic '{new.name}' is another topic's.")
         assignment = plan_topic(new, self._ledger.image, self._chance())
         topic = TopicImage(
             name=new.name,

@@ -22,7 +22,7 @@ BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = CONFIG_CHANGES + "/config_change_"
-CONFIG_KINDS = ("topics", "brokers", "users", "clients", "ips")
+CONFIG_KINDS = ("topics", "brokers", "users", "clients", "ips", "groups")
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FENCES = "/ext/fence"
 

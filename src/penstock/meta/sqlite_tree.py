@@ -296,8 +296,8 @@ class SqliteTree:
         code = _primary_code(error)
         if code in _DAMAGED:
             return StoreDamaged(
-                f"The metadata file {self.path} is damaged ({error}). Put a copy of it back. "
-                "Without one, set the data directories aside, remove the file and start empty."
+                f"The metadata file {self.path} is damaged ({error}). Put a copy of it back, or "
+                "move it away: topics are then found again in log.dirs, without their settings."
             )
         if code == sqlite3.SQLITE_BUSY:
             return ConfigError(

@@ -7,8 +7,8 @@ import pytest
 from penstock.cluster import znodes
 from penstock.cluster.controller import ConfigChange
 from penstock.cluster.image import CLUSTER_WIDE
-from penstock.errors import InvalidUpdateVersion, UnknownTopicOrPartition
-from penstock.meta.store import Set
+from penstock.errors import InvalidUpdateVersion, UnknownServerError, UnknownTopicOrPartition
+from penstock.meta.store import Create, Delete, Set
 
 
 def change(kind: str, name: str, expected: int | None = None, **config: str) -> ConfigChange:
@@ -79,6 +79,28 @@ async def test_only_the_latest_notes_of_change_are_kept(cluster: Any) -> None:
     await controller.set_configs([change("brokers", "0", n="x")])
     assert len(await store.children(znodes.CONFIG_CHANGES)) == 100
     assert await store.children(znodes.CONFIG_CHANGES) > notes
+
+
+async def test_what_another_tool_wrote_is_read_before_it_is_replaced(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    await cluster.create(controller, "t")
+    store = await cluster.session(0)
+    theirs = znodes.encode_config({"retention.ms": "9"})
+    await store.multi([Set("/config/topics/t", theirs), Create("/config/brokers/0", theirs)])
+    with pytest.raises(InvalidUpdateVersion):
+        await controller.set_configs([change("topics", "t", 0, retention_ms="5")])
+    assert controller.image.config("topics", "t") == {"retention.ms": "9"}
+    await controller.set_configs([change("brokers", "0", log_retention_ms="5")])
+    assert controller.image.config("brokers", "0") == {"log.retention.ms": "5"}
+    await store.multi([Delete("/config/brokers/0")])
+    await controller.set_configs([change("brokers", "0", log_retention_ms="6")])
+    assert (await cluster.restart(0)).image.config("brokers", "0") == {"log.retention.ms": "6"}
+
+
+async def test_settings_of_a_kind_that_does_not_exist_are_an_error_of_ours(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    with pytest.raises(UnknownServerError):
+        await controller.set_configs([change("planets", "mars", a="1")])
 
 
 @pytest.mark.parametrize(("wanted", "min_isr"), [("2", 2), ("3", 3), ("9", 3)])

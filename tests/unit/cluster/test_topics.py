@@ -9,6 +9,7 @@ from penstock.cluster import topic_steps, topics, znodes
 from penstock.cluster.controller import Controller, NewPartitions, NewTopic
 from penstock.cluster.image import TopicImage
 from penstock.errors import (
+    InconsistentTopicId,
     InvalidPartitions,
     InvalidReplicationFactor,
     InvalidTopic,
@@ -176,6 +177,18 @@ async def test_a_large_topic_is_seen_whole_or_not_at_all(cluster: Any) -> None:
     assert await nodes_of(cluster, "t") == ([], ["small"])
     assert sizes == [10, 20, 20]
     await cluster.create(restarted, "t", 1)
+
+
+async def test_a_topic_may_bring_its_id_unless_it_is_taken(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    topic_id = bytes(range(16))
+    found = topic("t")._replace(topic_id=topic_id)
+    made, other = await controller.create_topics([found, topic("u")], validate_only=False)
+    assert isinstance(made, TopicImage) and made.topic_id == topic_id
+    assert isinstance(other, TopicImage) and other.topic_id != topic_id
+    (refused,) = await controller.create_topics([found._replace(name="v")], validate_only=False)
+    assert isinstance(refused, InconsistentTopicId)
+    assert (await cluster.restart(0)).image.topic_names_by_id[topic_id] == "t"
 
 
 # Deleting topics

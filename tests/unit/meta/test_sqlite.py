@@ -149,7 +149,7 @@ async def test_damage_anywhere_gives_a_sentence_and_never_a_traceback(path: Path
     await store.close()
     good, rng = path.read_bytes(), random.Random(7)
     refused = 0
-    for _ in range(60):
+    for _ in range(30):
         bad = bytearray(good)
         at = rng.randrange(len(bad))
         bad[at : at + 64] = rng.randbytes(len(bad[at : at + 64]))
@@ -157,7 +157,7 @@ async def test_damage_anywhere_gives_a_sentence_and_never_a_traceback(path: Path
         refused += await read_all_or_refuse(path)
         for left in path.parent.iterdir():
             left.unlink()
-    assert refused > 5  # Not every byte matters, but the test must have hit some that do.
+    assert refused > 2  # Not every byte matters, but the test must have hit some that do.
 
 
 async def read_all_or_refuse(path: Path) -> bool:
