@@ -4,6 +4,8 @@ A batch says how long it is, so a scan jumps from one to the next; where batches
 read brings many headers. `walk` tells just enough to find an offset, `read_headers` gives whole
 headers, and `verified_batches` reads everything and checks it, which is what recovery does.
 
+A scan takes the open file, not its descriptor: as long as it holds the file, nobody closes it.
+
 Files of old Kafka versions may hold message formats 0 and 1. They begin with offset and length
 too and have their magic at the same place, so a scan can pass over them and recovery can check
 them; what is in them is for `records/legacy.py`.
@@ -25,6 +27,7 @@ from penstock.records.batch import (
     check_batch,
     read_header,
 )
+from penstock.storage.file_slice import LogFile
 
 _BRIEF: Final = Struct(">qi4xb6xi")  # Base offset, length, magic, last offset delta.
 _LEGACY: Final = Struct(">qiIbbq")  # Offset, length, CRC-32, magic, attributes, timestamp (v1).
@@ -43,13 +46,13 @@ class Place(NamedTuple):
     last_offset: int
 
 
-def walk(fd: int, position: int, end: int) -> Iterator[Place]:
+def walk(file: LogFile, position: int, end: int) -> Iterator[Place]:
     """The batches from a batch's beginning on; all of them must lie before `end`."""
     chunk, start = b"", position
     while position < end:
         at = position - start
         if at + _BRIEF.size > len(chunk):
-            chunk, start, at = os.pread(fd, _CHUNK_BYTES, position), position, 0
+            chunk, start, at = os.pread(file.fd, _CHUNK_BYTES, position), position, 0
             if len(chunk) < _BRIEF.size:
                 raise CorruptRecord(f"a batch at {position} is cut off")
         base_offset, length, magic, delta = _BRIEF.unpack_from(chunk, at)
@@ -70,13 +73,13 @@ def _legacy_delta(magic: int, length: int) -> int:
     return 0  # An old message's offset is that of its last inner message.
 
 
-def read_headers(fd: int, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+def read_headers(file: LogFile, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
     """Positions and whole headers; old messages get a header with what they have."""
     chunk, start = b"", position
     while position < end:
         at = position - start
         if at + HEADER_BYTES > len(chunk):
-            chunk, start, at = os.pread(fd, _CHUNK_BYTES, position), position, 0
+            chunk, start, at = os.pread(file.fd, _CHUNK_BYTES, position), position, 0
         header = _header(memoryview(chunk)[at:])
         if position + header.size_bytes > end:
             raise CorruptRecord(f"the batch at {position} reaches beyond {end}")
@@ -116,7 +119,7 @@ def _legacy_header(data: memoryview) -> BatchHeader:
 
 
 def verified_batches(
-    fd: int, position: int, size: int
+    file: LogFile, position: int, size: int
 ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """Every batch with length, magic and CRC checked; CorruptRecord at the first that is not."""
     buffer = memoryview(bytearray(min(_VERIFY_BYTES, max(size - position, 1))))
@@ -126,7 +129,7 @@ def verified_batches(
         if position + wanted > end:
             if wanted > len(buffer):
                 buffer = memoryview(bytearray(wanted))
-            start, end = position, position + _fill(fd, position, buffer)
+            start, end = position, position + _fill(file.fd, position, buffer)
             if end - start < wanted:
                 raise CorruptRecord(f"the file ends {size - end} bytes early")
             continue

@@ -32,8 +32,9 @@ _TOPIC_ID: Final = re.compile(r"version: (\d+)\ntopic_id: (\S+)\s*\Z")
 Offsets = dict[TopicPartition, int]
 
 
-def write_checkpoint(path: Path, lines: list[str]) -> None:
-    replace_file(path, "\n".join([_VERSION, str(len(lines)), *lines, ""]))
+def write_checkpoint(path: Path, lines: list[str], *, is_synced: bool = True) -> None:
+    text = "\n".join([_VERSION, str(len(lines)), *lines, ""])
+    replace_file(path, text, is_synced=is_synced)
 
 
 def read_checkpoint(path: Path) -> list[list[str]]:
@@ -87,16 +88,21 @@ def take_clean_stop(directory: Path) -> int | None:
 
 
 def write_topic_id(directory: Path, topic_id: bytes) -> None:
-    replace_file(directory / PARTITION_METADATA, f"version: 0\ntopic_id: {uuid_text(topic_id)}")
+    """Left to the log's first flush to bring to the disk."""
+    text = f"version: 0\ntopic_id: {uuid_text(topic_id)}"
+    replace_file(directory / PARTITION_METADATA, text, is_synced=False)
 
 
 def read_topic_id(directory: Path) -> bytes | None:
     """The id of the topic a partition's directory belongs to; None: it was never written."""
     path = directory / PARTITION_METADATA
     try:
-        match = _TOPIC_ID.match(path.read_text())
+        text = path.read_text()
     except FileNotFoundError:
         return None
+    if not text:
+        return None  # A power cut came before the first flush.
+    match = _TOPIC_ID.match(text)
     if match is None or match[1] != _VERSION:
         raise CorruptRecord(f"{path} does not hold a topic id")
     return uuid_from_text(match[2])

@@ -9,7 +9,6 @@ than it may have open files.
 import os
 from collections import OrderedDict
 from collections.abc import Callable
-from pathlib import Path
 from threading import Lock
 
 from penstock.errors import KafkaStorage
@@ -22,7 +21,7 @@ class LogFile:
 
     __slots__ = ("__weakref__", "fd", "path")
 
-    def __init__(self, path: Path, flags: int) -> None:
+    def __init__(self, path: str, flags: int) -> None:
         self.fd = -1  # Set first, so that a failed open leaves nothing to close.
         self.path = path
         self.fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
@@ -78,10 +77,10 @@ class OpenFiles:
 
     def __init__(self, files_max: int) -> None:
         self._files_max = files_max
-        self._files: OrderedDict[Path, LogFile] = OrderedDict()
+        self._files: OrderedDict[str, LogFile] = OrderedDict()
         self._lock = Lock()  # Recovery and cleaning read from threads of their own.
 
-    def get(self, path: Path) -> LogFile:
+    def get(self, path: str) -> LogFile:
         with self._lock:
             file = self._files.get(path)
             if file is not None:
@@ -96,7 +95,7 @@ class OpenFiles:
                 self._files.popitem(last=False)
         return file
 
-    def forget(self, path: Path) -> None:
+    def forget(self, path: str) -> None:
         """The path means another file from now on, or none."""
         with self._lock:
             self._files.pop(path, None)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from penstock.storage.checkpoints import PARTITION_METADATA
 from penstock.storage.durable_file import sync_directory, sync_file
 from penstock.storage.log_state import LogState
 from penstock.storage.segment import Segment
@@ -18,6 +19,7 @@ class FlushWork(NamedTuple):
     end_offset: int
     segments: list[Segment]
     snapshots: list[Path]
+    cut_count: int
 
 
 def gather(log: LogState, *, closed_only: bool) -> FlushWork:
@@ -32,11 +34,23 @@ def gather(log: LogState, *, closed_only: bool) -> FlushWork:
     ]
     for segment in segments:
         segment.write_indexes()
-    return FlushWork(end_offset, segments, log.producer_state.unsynced_snapshots())
+    snapshots = log.producer_state.unsynced_snapshots()
+    return FlushWork(end_offset, segments, snapshots, log.cut_count)
+
+
+def _sync_notes(log: LogState) -> None:
+    """Small files that were written without a flush, before anything here needed them."""
+    if not log.epoch_history.is_synced:
+        sync_file(log.epoch_history.path)
+        log.epoch_history.is_synced = True
+    if not log.recovery_point:
+        with suppress(FileNotFoundError):
+            sync_file(log.dir / PARTITION_METADATA)
+        sync_directory(log.dir.parent)
 
 
 def carry_out(log: LogState, work: FlushWork) -> None:
-    """Flush, and move the recovery point.
+    """Flush; for this the lock is not needed.
 
     A failed fsync takes the log offline for good: the kernel may have dropped the pages, and a
     second fsync would not miss them.
@@ -49,10 +63,18 @@ def carry_out(log: LogState, work: FlushWork) -> None:
         for path in work.snapshots:
             with suppress(FileNotFoundError):
                 sync_file(path)
+        _sync_notes(log)
         sync_directory(log.dir)
-        sync_directory(log.dir.parent)
     except OSError as error:
         log.failure = f"its records could not be flushed: {error}"
         log.health()
+
+
+def settle(log: LogState, work: FlushWork) -> None:
+    """Under the lock again: what was flushed need not be recovered.
+
+    Unless the log was cut meanwhile: then other records may have those offsets by now.
+    """
     log.producer_state.synced(work.snapshots)
-    log.recovery_point = max(log.recovery_point, min(work.end_offset, log.log_end_offset))
+    if log.cut_count == work.cut_count:
+        log.recovery_point = max(log.recovery_point, work.end_offset)

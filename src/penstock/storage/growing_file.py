@@ -10,7 +10,6 @@ import errno
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from penstock.storage.file_slice import LogFile
@@ -26,7 +25,7 @@ class GrowingFile:
 
     __slots__ = ("_file_end", "_reserve_from", "file", "size")
 
-    def __init__(self, path: Path, size: int, *, is_new: bool) -> None:
+    def __init__(self, path: str, size: int, *, is_new: bool) -> None:
         flags = os.O_RDWR | (os.O_CREAT | os.O_TRUNC if is_new else 0)
         self.file = LogFile(path, flags)
         self.size = size

@@ -15,7 +15,6 @@ import errno
 import os
 from bisect import bisect_right
 from operator import itemgetter
-from pathlib import Path
 from struct import Struct
 from typing import Final, cast
 
@@ -31,7 +30,7 @@ class IndexFile:
 
     __slots__ = ("_cached", "_entry", "_pending", "_spill_bytes", "_written", "count", "path")
 
-    def __init__(self, path: Path, entry: Struct, count: int) -> None:
+    def __init__(self, path: str, entry: Struct, count: int) -> None:
         self.path = path
         self.count = count
         self._entry = entry
@@ -74,7 +73,7 @@ class IndexFile:
         self._written += whole
         del self._pending[: whole * width]
         if self._pending:
-            raise OSError(errno.ENOSPC, "an index was written only in part", str(self.path))
+            raise OSError(errno.ENOSPC, "an index was written only in part", self.path)
         self._spill_bytes = _PAGE_ENTRIES * width
 
     def truncate(self, count: int) -> None:
@@ -163,7 +162,7 @@ class IndexFile:
             wanted = min(count, self._written - start) * width
             data = os.pread(fd, wanted, start * width)
             if len(data) != wanted:
-                raise OSError(errno.EIO, "an index is shorter than it was", str(self.path))
+                raise OSError(errno.EIO, "an index is shorter than it was", self.path)
         skipped = max(start - self._written, 0) * width
         missing = count * width - len(data)
         return data + bytes(self._pending[skipped : skipped + missing])
@@ -174,7 +173,7 @@ class _Opened:
 
     __slots__ = ("_fd",)
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def __enter__(self) -> int:

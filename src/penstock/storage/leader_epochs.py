@@ -2,7 +2,8 @@
 
 The history is kept in `leader-epoch-checkpoint` beside the segments, in the text format of
 `checkpoints.py` with lines `epoch start-offset`, and flushed with every change, because a replica
-that forgets an epoch could keep records its leader never had.
+that forgets an epoch could keep records its leader never had. Only the first entry of a new log
+waits for the log's first flush: there is nothing yet that could be kept wrongly.
 """
 
 from itertools import pairwise
@@ -27,27 +28,28 @@ class EpochStart(NamedTuple):
 class LeaderEpochs:
     """Epochs and start offsets both grow from one entry to the next."""
 
-    __slots__ = ("_path", "entries", "latest")
+    __slots__ = ("entries", "is_synced", "latest", "path")
 
     def __init__(self, directory: Path) -> None:
-        self._path = directory / FILE_NAME
+        self.path = directory / FILE_NAME
         self.entries: tuple[EpochStart, ...] = ()
         self.latest = NO_EPOCH
+        self.is_synced = True
 
     def load(self) -> None:
         """Read the file; CorruptRecord if it is not whole, FileNotFoundError if there is none."""
         try:
-            words = read_checkpoint(self._path)
+            words = read_checkpoint(self.path)
             entries = [EpochStart(int(epoch), int(offset)) for epoch, offset in words]
         except ValueError as error:
-            raise CorruptRecord(f"{self._path} has a line that is not epoch, offset") from error
+            raise CorruptRecord(f"{self.path} has a line that is not epoch, offset") from error
         for before, after in pairwise(entries):
             if after.epoch <= before.epoch or after.start_offset < before.start_offset:
-                raise CorruptRecord(f"{self._path} is not in order")
+                raise CorruptRecord(f"{self.path} is not in order")
         self._set(tuple(entries))
 
     def moved(self, directory: Path) -> None:
-        self._path = directory / FILE_NAME
+        self.path = directory / FILE_NAME
 
     # Changing; each of these writes the file first, so that a failure changes nothing.
 
@@ -89,7 +91,9 @@ class LeaderEpochs:
 
     def _save(self, entries: tuple[EpochStart, ...]) -> None:
         if entries != self.entries:
-            write_checkpoint(self._path, [f"{epoch} {start}" for epoch, start in entries])
+            lines = [f"{epoch} {start}" for epoch, start in entries]
+            self.is_synced = bool(self.entries)
+            write_checkpoint(self.path, lines, is_synced=self.is_synced)
             self._set(entries)
 
     def _set(self, entries: tuple[EpochStart, ...]) -> None:

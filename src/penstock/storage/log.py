@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from penstock.errors import (
     InconsistentTopicId,
@@ -32,14 +32,13 @@ from penstock.storage.appending import (
 )
 from penstock.storage.checkpoints import read_topic_id, write_topic_id
 from penstock.storage.file_slice import EMPTY
-from penstock.storage.flushing import carry_out, gather
+from penstock.storage.flushing import carry_out, gather, settle
 from penstock.storage.leader_epochs import EpochStart
 from penstock.storage.log_config import LogConfig
 from penstock.storage.log_state import LogState
 from penstock.storage.producers import ProducerEntry, SequencedBatch
 from penstock.storage.recovery import Loading, load_log, reindex
-from penstock.storage.removal import leave, remove_oldest, replace_segments
-from penstock.storage.retention import deletable
+from penstock.storage.removal import DeletedSegment, leave, replace_segments, retain
 from penstock.storage.rolling import roll
 from penstock.storage.segment import INT_MAX, CorruptIndex, ReadResult, Segment, TimestampOffset
 from penstock.storage.segment_row import SegmentRow
@@ -63,14 +62,6 @@ __all__ = [
 ]
 
 Found = TypeVar("Found")
-
-
-class DeletedSegment(NamedTuple):
-    """A segment that retention took out of the log."""
-
-    base_offset: int
-    size_bytes: int
-    reason: str
 
 
 class Log(LogState):
@@ -256,8 +247,7 @@ class Log(LogState):
         else:
             append.table.end_offset = end_offset
         if end_offset - self.recovery_point >= self.config.flush_messages:
-            with self._storage_errors():
-                carry_out(self, gather(self, closed_only=False))
+            self._flush_now()
 
     # Rolling
 
@@ -412,6 +402,15 @@ class Log(LogState):
             self.health()
             work = gather(self, closed_only=closed_only)
         carry_out(self, work)
+        with self._lock:
+            settle(self, work)
+
+    def _flush_now(self) -> None:
+        """With the lock held: nothing may come in between."""
+        with self._storage_errors():
+            work = gather(self, closed_only=False)
+        carry_out(self, work)
+        settle(self, work)
 
     @contextmanager
     def _storage_errors(self) -> Iterator[None]:
@@ -452,23 +451,7 @@ class Log(LogState):
         with self._lock, self._storage_errors():
             if self.failure is not None:
                 return []
-            count, reason = self._find(
-                lambda row: deletable(
-                    row.segments,
-                    self.config,
-                    now_ms=now_ms,
-                    log_start_offset=self.log_start_offset,
-                    log_end_offset=self.log_end_offset,
-                    high_watermark=self.high_watermark,
-                )
-            )
-            old = self.row.segments[:count]
-            if not old:
-                return []
-            if count == len(self.row):
-                roll(self, self.log_end_offset, now_ms)
-            remove_oldest(self, old, due_ms=now_ms + self.config.file_delete_delay_ms)
-            return [DeletedSegment(s.base_offset, s.size, reason) for s in old]
+            return self._find(lambda _: retain(self, now_ms))
 
     def delete_expired_files(self, now_ms: int) -> int:
         """Remove the files of deleted segments whose delay is over; how many."""
@@ -496,7 +479,7 @@ class Log(LogState):
                 self.row.active.close_for_append()
                 self.producer_state.table.end_offset = self.log_end_offset
                 self.producer_state.take_snapshot()
-            carry_out(self, gather(self, closed_only=False))
+            self._flush_now()
             self.is_closed = True
             self.failure = "it was closed"
 

@@ -36,6 +36,7 @@ class LogState:
         self.row = SegmentRow(loaded.segments)
         self.producer_state = loaded.producers
         self.epoch_history = loaded.epochs
+        self.cut_count = 0  # How often the log was truncated.
         self.doomed = DoomedFiles()
         self.failure: str | None = None  # None: healthy; a sentence: never writable again.
         self.report = report
@@ -57,6 +58,7 @@ class LogState:
 
     def ends_at(self, offset: int) -> None:
         """Records from the offset on are gone."""
+        self.cut_count += 1
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)

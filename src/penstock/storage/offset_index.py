@@ -9,7 +9,6 @@ offset to the segment's base, so that an entry takes eight bytes:
 A search finds the last entry at or below what is wanted and reads batch headers from there.
 """
 
-from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -33,7 +32,7 @@ class OffsetIndex:
 
     __slots__ = ("_base_offset", "entries_max", "file")
 
-    def __init__(self, path: Path, base_offset: int, *, count: int, bytes_max: int) -> None:
+    def __init__(self, path: str, base_offset: int, *, count: int, bytes_max: int) -> None:
         self.file = IndexFile(path, _ENTRY, count)
         self.entries_max = bytes_max // ENTRY_BYTES
         self._base_offset = base_offset

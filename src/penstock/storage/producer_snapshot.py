@@ -24,9 +24,8 @@ from pathlib import Path
 from struct import Struct, error
 from typing import Final
 
-from crc32c import crc32c
-
 from penstock.errors import CorruptRecord
+from penstock.records.checksum import crc32c
 from penstock.storage.producers import ProducerEntry, SequencedBatch
 
 SUFFIX: Final = ".snapshot"
@@ -42,9 +41,8 @@ def snapshot_path(directory: Path, offset: int) -> Path:
 
 def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
     packed = [_pack(entry) for entry in entries]
-    body = b"".join(packed)
-    count = len(packed).to_bytes(4, "big")
-    return _HEAD.pack(VERSION, crc32c(body, crc32c(count)), len(packed)) + body
+    body = len(packed).to_bytes(4, "big") + b"".join(packed)
+    return VERSION.to_bytes(2, "big") + crc32c(body).to_bytes(4, "big") + body
 
 
 def _pack(entry: ProducerEntry) -> bytes:

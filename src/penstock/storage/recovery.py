@@ -134,7 +134,7 @@ def reindex(segment: Segment) -> None:
     """Build the indexes of offsets and timestamps anew, as far as batches can be followed."""
     segment.reset_indexes()
     with suppress(CorruptRecord):  # What lies behind is for the reader who comes there.
-        for position, header in read_headers(segment.file.fd, 0, segment.size):
+        for position, header in read_headers(segment.file, 0, segment.size):
             _index(segment, position, header)
     segment.write_indexes()
 
@@ -165,11 +165,11 @@ def _replayed(
     segment: Segment, position: int
 ) -> Iterator[tuple[int, BatchHeader, memoryview | None]]:
     """Headers, with the body of control batches, which is small."""
-    fd = segment.file.fd
-    for at, header in read_headers(fd, position, segment.size):
+    file = segment.file
+    for at, header in read_headers(file, position, segment.size):
         batch = None
         if header.producer_id >= 0 and header.is_control:
-            batch = memoryview(read_exactly(fd, at, header.size_bytes))
+            batch = memoryview(read_exactly(file.fd, at, header.size_bytes))
         yield at, header, batch
 
 
@@ -306,7 +306,7 @@ def _recover_segment(
     segment.reset_indexes()
     segment.transactions.reset()
     try:
-        for position, header, batch in verified_batches(segment.file.fd, 0, segment.size):
+        for position, header, batch in verified_batches(segment.file, 0, segment.size):
             _check_order(segment, header, end_offset)
             aborted = table.replay(header, batch)
             if aborted:
@@ -361,7 +361,7 @@ def _epochs_of(segments: list[Segment]) -> Iterator[EpochStart]:
     latest = -1
     for segment in segments:
         try:
-            for _, header in read_headers(segment.file.fd, 0, segment.size):
+            for _, header in read_headers(segment.file, 0, segment.size):
                 if header.leader_epoch > latest:
                     latest = header.leader_epoch
                     yield EpochStart(latest, header.base_offset)

@@ -3,14 +3,44 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from penstock.storage.durable_file import sync_directory
 from penstock.storage.log_state import LogState
+from penstock.storage.retention import deletable
+from penstock.storage.rolling import roll
 from penstock.storage.segment import Segment
 from penstock.storage.segment_files import DELETED, SWAP
 
 
-def remove_oldest(log: LogState, old: Sequence[Segment], *, due_ms: int) -> None:
+class DeletedSegment(NamedTuple):
+    """A segment that retention took out of the log."""
+
+    base_offset: int
+    size_bytes: int
+    reason: str
+
+
+def retain(log: LogState, now_ms: int) -> list[DeletedSegment]:
+    """Take out what the rules let go; an active segment that may go is rolled first."""
+    count, reason = deletable(
+        log.row.segments,
+        log.config,
+        now_ms=now_ms,
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        high_watermark=log.high_watermark,
+    )
+    old = log.row.segments[:count]
+    if not old:
+        return []
+    if count == len(log.row):
+        roll(log, log.log_end_offset, now_ms)
+    _remove_oldest(log, old, due_ms=now_ms + log.config.file_delete_delay_ms)
+    return [DeletedSegment(segment.base_offset, segment.size, reason) for segment in old]
+
+
+def _remove_oldest(log: LogState, old: Sequence[Segment], *, due_ms: int) -> None:
     """Move the log's start first: nobody shall look for what is being renamed."""
     row = log.row
     row.replace(old, [])

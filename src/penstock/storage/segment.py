@@ -77,6 +77,7 @@ class Segment:
         "_growing",
         "_interval_bytes",
         "_largest",
+        "_log_name",
         "_marks",
         "_since_entry",
         "base_offset",
@@ -84,7 +85,6 @@ class Segment:
         "directory",
         "first_timestamp",
         "jitter_ms",
-        "log_path",
         "offsets",
         "size",
         "suffix",
@@ -110,22 +110,22 @@ class Segment:
         self.jitter_ms = jitter_ms
         self.first_timestamp: int | None = None  # None: not read from the file yet.
         self.size = sizes[0]
-        self.log_path = self._path(LOG_SUFFIX)
+        self._log_name = self._name(LOG_SUFFIX)
         bytes_max = config.segment_index_bytes
         self.offsets = OffsetIndex(
-            self._path(offset_index.SUFFIX),
+            self._name(offset_index.SUFFIX),
             base_offset,
             count=sizes[1] // offset_index.ENTRY_BYTES,
             bytes_max=bytes_max,
         )
         self.times = TimeIndex(
-            self._path(time_index.SUFFIX),
+            self._name(time_index.SUFFIX),
             base_offset,
             count=sizes[2] // time_index.ENTRY_BYTES,
             bytes_max=bytes_max,
         )
         self.transactions = TransactionIndex(
-            self._path(transaction_index.SUFFIX),
+            self._name(transaction_index.SUFFIX),
             count=sizes[3] // transaction_index.ENTRY_BYTES,
         )
         self._interval_bytes = config.index_interval_bytes
@@ -157,9 +157,9 @@ class Segment:
             suffix=suffix,
             jitter_ms=jitter_ms,
         )
-        OPEN_FILES.forget(segment.log_path)
+        OPEN_FILES.forget(segment._log_name)
         try:
-            segment._growing = GrowingFile(segment.log_path, 0, is_new=True)
+            segment._growing = GrowingFile(segment._log_name, 0, is_new=True)
             segment.reset_indexes()
             if config.preallocate:
                 segment._growing.reserve(config.segment_bytes)
@@ -168,15 +168,20 @@ class Segment:
             raise
         return segment
 
-    def _path(self, kind: str) -> Path:
-        return self.directory / f"{self.base_offset:020d}{kind}{self.suffix}"
+    def _name(self, kind: str) -> str:
+        # Text, not a Path: a broker makes thousands of these when it starts.
+        return f"{self.directory}/{self.base_offset:020d}{kind}{self.suffix}"
+
+    @property
+    def log_path(self) -> Path:
+        return Path(self._log_name)
 
     # Opening and closing for appends
 
     def open_for_append(self) -> GrowingFile:
         if self._growing is None:
-            OPEN_FILES.forget(self.log_path)
-            self._growing = GrowingFile(self.log_path, self.size, is_new=False)
+            OPEN_FILES.forget(self._log_name)
+            self._growing = GrowingFile(self._log_name, self.size, is_new=False)
         return self._growing
 
     def close_for_append(self) -> None:
@@ -191,7 +196,8 @@ class Segment:
 
     @property
     def file(self) -> LogFile:
-        return self._growing.file if self._growing else OPEN_FILES.get(self.log_path)
+        growing = self._growing  # Read once: a flush may ask from another thread.
+        return OPEN_FILES.get(self._log_name) if growing is None else growing.file
 
     # Appending
 
@@ -240,7 +246,7 @@ class Segment:
         return timestamp - first if first >= 0 else now_ms - self.created_ms
 
     def _read_first_timestamp(self) -> int:
-        for _, header in read_headers(self.file.fd, 0, self.size):
+        for _, header in read_headers(self.file, 0, self.size):
             return header.max_timestamp
         return NO_TIMESTAMP
 
@@ -311,7 +317,7 @@ class Segment:
         if is_first and position >= self.size:
             raise CorruptIndex(self)
         try:
-            for place in walk(self.file.fd, position, self.size):
+            for place in walk(self.file, position, self.size):
                 if is_first and not self.base_offset <= place.base_offset <= (indexed or 0):
                     raise CorruptIndex(self)
                 is_first = False
@@ -360,11 +366,11 @@ class Segment:
         """The first record at or after an offset that is as new as a timestamp."""
         known = self.times.before_timestamp(timestamp)
         position = self.position_of(max(known.offset, from_offset))
-        fd = self.file.fd
-        for at, header in read_headers(fd, position, self.size):
+        file = self.file
+        for at, header in read_headers(file, position, self.size):
             if header.max_timestamp < timestamp or header.last_offset < from_offset:
                 continue
-            found = _find_record(fd, at, header, timestamp, from_offset)
+            found = _find_record(file, at, header, timestamp, from_offset)
             if found is not None:
                 return found
         return None
@@ -374,10 +380,10 @@ class Segment:
         if from_offset <= self.base_offset:
             largest = self.largest.timestamp
             return self.find_timestamp(largest, from_offset) if largest >= 0 else None
-        fd, best = self.file.fd, None
-        for at, header in read_headers(fd, self.position_of(from_offset), self.size):
+        file, best = self.file, None
+        for at, header in read_headers(file, self.position_of(from_offset), self.size):
             if best is None or header.max_timestamp > best.timestamp:
-                found = _find_largest_record(fd, at, header, from_offset)
+                found = _find_largest_record(file, at, header, from_offset)
                 if found and (best is None or found.timestamp > best.timestamp):
                     best = found
         return best
@@ -406,7 +412,7 @@ class Segment:
     def _read_largest(self) -> TimeEntry:
         largest = self.times.last()
         position = self.position_of(largest.offset)
-        for _, header in read_headers(self.file.fd, position, self.size):
+        for _, header in read_headers(self.file, position, self.size):
             if header.max_timestamp > largest.timestamp:
                 largest = TimeEntry(header.max_timestamp, header.last_offset)
         return largest
@@ -426,18 +432,19 @@ class Segment:
     def sync(self) -> None:
         """Bring the files to the disk, as far as they are written and not deleted meanwhile."""
         with suppress(FileNotFoundError):
-            os.fsync(self.file.fd)
+            file = self.file  # Held, so that nobody closes it under the fsync.
+            os.fsync(file.fd)
             for path in self.paths()[1:3]:
                 sync_file(path)
             if self.transactions.count:
                 sync_file(self.transactions.path)
 
     def paths(self) -> list[Path]:
-        return [self._path(kind) for kind in SUFFIXES]
+        return [Path(self._name(kind)) for kind in SUFFIXES]
 
     def rename(self, suffix: str) -> list[Path]:
         """Give the files another suffix; those that exist, under their new names."""
-        OPEN_FILES.forget(self.log_path)
+        OPEN_FILES.forget(self._log_name)
         old = self.paths()
         self.suffix = suffix
         renamed = []
@@ -450,38 +457,38 @@ class Segment:
 
     def moved(self, directory: Path) -> None:
         """The directory has another name; open files do not mind."""
-        OPEN_FILES.forget(self.log_path)
+        OPEN_FILES.forget(self._log_name)
         self.directory = directory
         self._take_paths()
 
     def _take_paths(self) -> None:
-        paths = self.paths()
-        self.log_path, self.offsets.file.path, self.times.file.path, self.transactions.path = paths
+        names = [self._name(kind) for kind in SUFFIXES]
+        self._log_name, self.offsets.file.path, self.times.file.path, self.transactions.path = names
 
     def delete(self) -> None:
-        OPEN_FILES.forget(self.log_path)
+        OPEN_FILES.forget(self._log_name)
         for path in self.paths():
             path.unlink(missing_ok=True)
 
 
 def _find_record(
-    fd: int, position: int, header: BatchHeader, timestamp: int, from_offset: int
+    file: LogFile, position: int, header: BatchHeader, timestamp: int, from_offset: int
 ) -> TimestampOffset | None:
     if header.magic < MAGIC:
         return TimestampOffset(header.max_timestamp, header.last_offset, header.leader_epoch)
-    for record in read_records(read_exactly(fd, position, header.size_bytes)):
+    for record in read_records(read_exactly(file.fd, position, header.size_bytes)):
         if record.timestamp >= timestamp and record.offset >= from_offset:
             return TimestampOffset(record.timestamp, record.offset, header.leader_epoch)
     return None
 
 
 def _find_largest_record(
-    fd: int, position: int, header: BatchHeader, from_offset: int
+    file: LogFile, position: int, header: BatchHeader, from_offset: int
 ) -> TimestampOffset | None:
     """The newest record of a batch, the first of several."""
     if header.magic < MAGIC:
         return TimestampOffset(header.max_timestamp, header.last_offset, header.leader_epoch)
-    records = read_records(read_exactly(fd, position, header.size_bytes))
+    records = read_records(read_exactly(file.fd, position, header.size_bytes))
     kept = [record for record in records if record.offset >= from_offset]
     if not kept:
         return None

@@ -34,11 +34,11 @@ Report = Callable[[str], None]
 class SegmentFile(NamedTuple):
     """One file, by the parts of its name."""
 
-    path: Path
     base_offset: int
     kind: str
     state: str  # "" for a file in use.
     size: int
+    path: str
 
 
 def list_files(directory: Path) -> list[SegmentFile]:
@@ -47,10 +47,9 @@ def list_files(directory: Path) -> list[SegmentFile]:
     with os.scandir(directory) as entries:
         for entry in entries:
             match = _NAME.match(entry.name)
-            if match is None or match[2] not in _KINDS:
-                continue
-            state, size = match[3] or "", entry.stat().st_size
-            found.append(SegmentFile(Path(entry.path), int(match[1]), match[2], state, size))
+            if match is not None and match[2] in _KINDS:
+                size = entry.stat().st_size
+                found.append(SegmentFile(int(match[1]), match[2], match[3] or "", size, entry.path))
     return sorted(found)
 
 
@@ -65,7 +64,7 @@ def finish_interrupted(directory: Path, report: Report) -> list[SegmentFile]:
     swaps = [file for file in files if file.state == SWAP]
     void = [file for file in swaps if limit is not None and file.base_offset >= limit]
     for file in [*cleaned, *void, *(file for file in files if file.state == DELETED)]:
-        file.path.unlink()
+        Path(file.path).unlink()
     if cleaned or void:
         report(f"Dropped {len(cleaned) + len(void)} files of an unfinished cleaning in {directory}")
     _complete_swaps(directory, files, [file for file in swaps if file not in void], report)
@@ -82,16 +81,16 @@ def _complete_swaps(
         end = max(_end_offset(file) for file in logs)
         for file in files:
             if not file.state and start <= file.base_offset < end:
-                file.path.unlink()
+                Path(file.path).unlink()
         report(f"Completed the swap of cleaned segments {start} to {end} in {directory}")
     for file in swaps:
-        OPEN_FILES.forget(file.path.with_suffix(""))
-        file.path.replace(file.path.with_suffix(""))
+        final = file.path.removesuffix(SWAP)
+        OPEN_FILES.forget(final)
+        Path(file.path).replace(final)
 
 
 def _end_offset(file: SegmentFile) -> int:
     end = file.base_offset
-    opened = LogFile(file.path, os.O_RDONLY)
-    for place in walk(opened.fd, 0, file.size):
+    for place in walk(LogFile(file.path, os.O_RDONLY), 0, file.size):
         end = place.last_offset + 1
     return end

@@ -9,7 +9,6 @@ An entry is added beside one of the offset index, and only when the timestamp gr
 of a segment that takes no more appends is its largest timestamp, which is what retention reads.
 """
 
-from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -35,7 +34,7 @@ class TimeIndex:
 
     __slots__ = ("_base_offset", "_last_timestamp", "entries_max", "file")
 
-    def __init__(self, path: Path, base_offset: int, *, count: int, bytes_max: int) -> None:
+    def __init__(self, path: str, base_offset: int, *, count: int, bytes_max: int) -> None:
         self.file = IndexFile(path, _ENTRY, count)
         self.entries_max = bytes_max // ENTRY_BYTES
         self._base_offset = base_offset

@@ -40,7 +40,7 @@ class TransactionIndex:
 
     __slots__ = ("count", "path")
 
-    def __init__(self, path: Path, *, count: int) -> None:
+    def __init__(self, path: str, *, count: int) -> None:
         self.path = path
         self.count = count
 
@@ -51,7 +51,7 @@ class TransactionIndex:
         end = self.count * ENTRY_BYTES
         try:
             if os.pwrite(fd, data, end) != len(data):
-                raise OSError(28, "a transaction index was written only in part", str(self.path))
+                raise OSError(28, "a transaction index was written only in part", self.path)
         except OSError:
             os.ftruncate(fd, end)
             raise
@@ -82,7 +82,7 @@ class TransactionIndex:
 
     def reset(self) -> None:
         """Begin anew, without a file."""
-        self.path.unlink(missing_ok=True)
+        Path(self.path).unlink(missing_ok=True)
         self.count = 0
 
     def is_sane(self, base_offset: int) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from tests.unit.storage.made import (
@@ -10,6 +11,7 @@ from tests.unit.storage.made import (
     fill,
     new_log,
     read_values,
+    reopened,
 )
 
 from penstock.errors import (
@@ -176,3 +178,57 @@ def test_records_can_be_deleted_only_up_to_the_high_watermark(log_dir: Path) -> 
     log.delete_records_before(3)
     log.delete_records_before(1)
     assert log.log_start_offset == 3
+
+
+def test_a_flush_that_a_truncation_overtakes_moves_nothing(
+    log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The offsets it flushed belong to other records by then."""
+    log = new_log(log_dir)
+    fill(log, 5)
+    real = os.fsync
+    cuts = [2]
+
+    def cutting(fd: int) -> None:
+        real(fd)
+        while cuts:
+            log.truncate_to(cuts.pop())
+            fill(log, 9)
+
+    monkeypatch.setattr(os, "fsync", cutting)
+    log.flush()
+    assert (log.log_end_offset, log.recovery_point) == (11, 0)
+
+
+def test_chores_in_other_threads_take_turns_with_appends_and_reads(log_dir: Path) -> None:
+    log = new_log(log_dir, LogConfig(segment_bytes=2000, index_interval_bytes=0, retention_ms=-1))
+    stopping = Event()
+    failures: list[Exception] = []
+
+    def chores() -> None:
+        try:
+            while not stopping.is_set():
+                log.flush(closed_only=True)
+                log.flush()
+                log.delete_records_before(max(log.high_watermark - 50, 0))
+                log.retain(now_ms=0)
+                log.delete_expired_files(1 << 60)
+        except Exception as error:  # noqa: BLE001
+            failures.append(error)
+
+    threads = [Thread(target=chores) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for number in range(400):
+        append(log, batch([b"value %d" % number]))
+        found = log.read(number, bytes_max=1000, end_offset=number + 1, min_one=True)
+        assert len(found.records) > 0
+    stopping.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    log.flush()
+    start = log.log_start_offset
+    assert [offset for offset, _ in read_values(log)] == list(range(start, 400))
+    assert log.recovery_point == 400
+    assert read_values(reopened(log)) == read_values(log)
