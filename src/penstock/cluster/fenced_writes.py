@@ -34,6 +34,11 @@ class FencedWrites:
         self.is_over = False
         self._check = Check(znodes.CONTROLLER_EPOCH, epoch_version)
 
+    @property
+    def ops_max(self) -> int:
+        """How many operations one commit should hold."""
+        return self.store.ops_per_multi_max - 1
+
     async def commit(self, ops: Sequence[Op]) -> list[Result]:
         """Do all of it as the controller; raises NotController, or MultiFailed as for `ops`."""
         try:

@@ -20,7 +20,7 @@ from penstock.cluster.image import (
 )
 from penstock.cluster.image_load import Fence, LoadedBrokers, load_brokers
 from penstock.cluster.ledger import Ledger
-from penstock.cluster.partition_changes import STATES_PER_MULTI, Along, PartitionChanges
+from penstock.cluster.partition_changes import Along, PartitionChanges
 from penstock.cluster.transition import Elected, Event, Removed
 from penstock.cluster.znodes import FenceNode, FenceState, PreviousShutdown
 from penstock.errors import RequestTimedOut
@@ -109,7 +109,7 @@ class Membership:
             return *_removal(partition, broker_id, lossy=lossy), Elected()
 
         keys = self._changes.concerned(removal)
-        last = max(0, len(keys) - STATES_PER_MULTI)
+        last = max(0, len(keys) - self._changes.batch_size)
         await self._changes.apply_to(keys[:last], removal, active)
         opened = Fence(fence.node.activated(broker.epoch), fence.version + 1)
         op = Set(znodes.fence_path(broker_id), opened.node.encode(), fence.version)

@@ -26,7 +26,6 @@ from penstock.cluster.transition import RECOVERING, Event, Facts, transition
 from penstock.errors import RequestTimedOut
 from penstock.meta.store import BadVersion, MultiFailed, Op, Set
 
-STATES_PER_MULTI = 1000
 LOST_RACES_MAX = 10
 
 _NO_BROKERS: Mapping[int, BrokerImage] = {}
@@ -56,6 +55,11 @@ class PartitionChanges:
         self._writes = writes
         self._ledger = ledger
 
+    @property
+    def batch_size(self) -> int:
+        """How many states are written at once; there is room for what goes along."""
+        return self._writes.ops_max - 1
+
     def concerned(self, events_for: EventsFor) -> list[PartitionKey]:
         """The partitions to which anything happens."""
         partitions = self._ledger.image.all_partitions()
@@ -74,7 +78,8 @@ class PartitionChanges:
         along: Along | None = None,
     ) -> None:
         """Decide for these partitions and write what changes; `along` is in the first multi."""
-        for batch in in_batches(keys, STATES_PER_MULTI) if keys or not along else ((),):
+        batches = in_batches(keys, self.batch_size) if keys or not along else ((),)
+        for batch in batches:
             await self._apply_batch(batch, events_for, active, along)
             along = None
 

@@ -18,8 +18,8 @@ from penstock.meta.store import Create, Delete, Op, Set
 
 T = TypeVar("T")
 
-PARTITIONS_PER_MULTI = 1000
-DELETIONS_PER_MULTI = 5000  # A deletion is a path and no data.
+_OPS_PER_PARTITION = 2  # Its node and its state.
+_OPS_PER_TOPIC = 3  # Its node, the one above its partitions, its settings.
 
 
 def topic_node(topic: TopicImage) -> TopicNode:
@@ -30,6 +30,11 @@ def topic_node(topic: TopicImage) -> TopicNode:
         adding={number: p.adding for number, p in partitions if p.adding},
         removing={number: p.removing for number, p in partitions if p.removing},
     )
+
+
+def op_count(partition_count: int) -> int:
+    """How many operations make or remove a topic at once."""
+    return partition_count * _OPS_PER_PARTITION + _OPS_PER_TOPIC
 
 
 def creation_ops(topic: TopicImage, config: Op) -> list[Op]:
@@ -61,7 +66,7 @@ async def grow(writes: FencedWrites, before: TopicImage, after: TopicImage, vers
     """Add the partitions `after` has more; returns the new version of the topic's node."""
     path, node = znodes.topic_path(after.name), topic_node(after)
     added = {n: p for n, p in after.partitions.items() if n not in before.partitions}
-    if len(added) <= PARTITIONS_PER_MULTI:
+    if op_count(len(added)) <= writes.ops_max:
         created = _partition_creations(after.name, added.items())
         await writes.commit([Set(path, node.encode(), version), *created])
         return version + 1
@@ -77,7 +82,7 @@ async def delete(
 ) -> None:
     """`config` removes its settings. The topic is gone from the first write on."""
     path = znodes.topic_path(topic.name)
-    if len(topic.partitions) * 2 <= DELETIONS_PER_MULTI:
+    if op_count(len(topic.partitions)) <= writes.ops_max:
         numbers = topic.partitions
         await writes.commit(
             [*_removal_ops(topic.name, numbers), *_last_removal_ops(topic.name), *config]
@@ -97,7 +102,7 @@ async def settle(writes: FencedWrites, left: Unsettled) -> int | None:
     """Remove partitions that do not count; returns the topic's new version, None if it is gone."""
     first, end = left.node.unsettled or (0, 0)
     numbers = [n for n in range(first, end) if n not in left.node.partitions]
-    for some in in_batches(numbers, DELETIONS_PER_MULTI // 2):
+    for some in in_batches(numbers, writes.ops_max // _OPS_PER_PARTITION):
         await writes.commit(await _removals_of_existing(writes, left.name, some))
     if not left.node.partitions:
         await writes.commit(_last_removal_ops(left.name))
@@ -119,7 +124,7 @@ async def _removals_of_existing(
 async def _create_partitions(
     writes: FencedWrites, topic: str, partitions: Mapping[int, PartitionImage]
 ) -> None:
-    for some in in_batches(list(partitions.items()), PARTITIONS_PER_MULTI):
+    for some in in_batches(list(partitions.items()), writes.ops_max // _OPS_PER_PARTITION):
         await writes.commit(_partition_creations(topic, some))
 
 

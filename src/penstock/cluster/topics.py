@@ -26,7 +26,6 @@ from penstock.cluster.topic_plan import (
     refuse_too_many,
     requested_partitions,
 )
-from penstock.cluster.topic_steps import PARTITIONS_PER_MULTI
 from penstock.cluster.transition import initial_state
 from penstock.cluster.znodes import TopicNode
 from penstock.errors import (
@@ -87,7 +86,7 @@ class Topics:
     async def create(self, plans: Sequence[Planned]) -> dict[str, ProtocolError]:
         """Write them down; returns an error for each that could not be, by topic name."""
         errors: dict[str, ProtocolError] = {}
-        for group in _in_groups(plans):
+        for group in _in_groups(plans, self._writes.ops_max):
             try:
                 await self._create_group(group)
             except MultiFailed as failure:
@@ -203,7 +202,7 @@ class Topics:
 
     async def _create_group(self, group: Sequence[Planned]) -> None:
         version = 0
-        if len(group[0].topic.partitions) > PARTITIONS_PER_MULTI:
+        if topic_steps.op_count(len(group[0].topic.partitions)) > self._writes.ops_max:
             (plan,) = group
             version = await topic_steps.create_large(
                 self._writes, plan.topic, self._config_op(plan)
@@ -278,15 +277,16 @@ class Topics:
             self._ledger.publish(ImageDelta(topics={name: None}, configs={("topics", name): None}))
 
 
-def _in_groups(plans: Sequence[Planned]) -> Iterator[list[Planned]]:
+def _in_groups(plans: Sequence[Planned], ops_max: int) -> Iterator[list[Planned]]:
     """Small topics go into one multi together, a large one alone."""
     group: list[Planned] = []
     size = 0
     for plan in plans:
-        size += len(plan.topic.partitions)
-        if group and size > PARTITIONS_PER_MULTI:
+        own_size = topic_steps.op_count(len(plan.topic.partitions))
+        size += own_size
+        if group and size > ops_max:
             yield group
-            group, size = [], len(plan.topic.partitions)
+            group, size = [], own_size
         group.append(plan)
     if group:
         yield group

@@ -91,6 +91,9 @@ class _OpenFile:
 class SqliteStore:
     """One session with the file; see MetaStore for what each call promises."""
 
+    # A bound for the time one transaction holds up the others, not for its size: about 0.3 s.
+    ops_per_multi_max = 20_000
+
     def __init__(self, file: _OpenFile, session_id: int) -> None:
         self._file = file
         self._loop = asyncio.get_running_loop()

@@ -147,6 +147,11 @@ class MetaStore(Protocol):
     @property
     def session_state(self) -> SessionState: ...
 
+    @property
+    def ops_per_multi_max(self) -> int:
+        """How many operations a caller should put into one multi; larger work takes several."""
+        ...
+
     async def get(self, path: str) -> Node:
         """The node; raises NoNode."""
         ...

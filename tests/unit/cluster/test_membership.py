@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from penstock.cluster import membership, partition_changes, znodes
+from penstock.cluster import znodes
 from penstock.cluster.controller import Controller, NewTopic
 from penstock.cluster.image import NO_LEADER, PartitionState
 from penstock.cluster.registration import register, stored_fence, withdraw
 from penstock.cluster.znodes import FenceState, PreviousShutdown
+from penstock.meta.sqlite import SqliteStore
 from penstock.meta.store import Set
 
 LOSSY = PreviousShutdown.LOSSY
@@ -146,8 +147,7 @@ async def test_a_lone_broker_after_a_power_cut_leads_and_says_so(
 async def test_more_partitions_than_fit_one_write_are_settled_all_the_same(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partition_changes, "STATES_PER_MULTI", 4)
-    monkeypatch.setattr(membership, "STATES_PER_MULTI", 4)
+    monkeypatch.setattr(SqliteStore, "ops_per_multi_max", 6)
     controller = await cluster.start(0)
     await cluster.create(controller, "t", 11)
     controller = await cluster.restart(0)
@@ -159,8 +159,7 @@ async def test_more_partitions_than_fit_one_write_are_settled_all_the_same(
 async def test_the_image_never_shows_an_inactive_leader(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partition_changes, "STATES_PER_MULTI", 2)
-    monkeypatch.setattr(membership, "STATES_PER_MULTI", 2)
+    monkeypatch.setattr(SqliteStore, "ops_per_multi_max", 4)
     controller = await three(cluster)
     seen: list[set[int]] = []
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock.cluster import topic_steps, topics, znodes
+from penstock.cluster import znodes
 from penstock.cluster.controller import Controller, NewPartitions, NewTopic
 from penstock.cluster.image import TopicImage
 from penstock.errors import (
@@ -18,6 +18,7 @@ from penstock.errors import (
     TopicExists,
     UnknownTopicOrPartition,
 )
+from penstock.meta.sqlite import SqliteStore
 from penstock.meta.store import Op, Result, StoreUnavailable
 
 
@@ -151,9 +152,7 @@ async def test_a_topic_somebody_else_made_does_not_harm_the_others(cluster: Any)
 @pytest.fixture
 def small_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a topic of more than three partitions a large one."""
-    monkeypatch.setattr(topic_steps, "PARTITIONS_PER_MULTI", 3)
-    monkeypatch.setattr(topics, "PARTITIONS_PER_MULTI", 3)
-    monkeypatch.setattr(topic_steps, "DELETIONS_PER_MULTI", 8)
+    monkeypatch.setattr(SqliteStore, "ops_per_multi_max", 10)
 
 
 @pytest.mark.usefixtures("small_writes")
