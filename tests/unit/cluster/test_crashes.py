@@ -17,7 +17,6 @@ from penstock.cluster.registration import register
 from penstock.meta.sqlite import SqliteStore
 from penstock.meta.store import MetaStore, Op, Result
 
-
 WRITES_MAX = 40
 
 
