@@ -320,12 +320,15 @@ class Rig:
         *clients: str,
         group_id: str = "g",
         protocols: Iterable[tuple[str, bytes]] = (("range", b"sub"),),
+        session_ms: int = 10_000,
     ) -> list[str]:
         """The ids of members that share generation 1; each is assigned its client's name."""
         offered = tuple(protocols)
         ids = [self.member(client, group_id=group_id) for client in clients]
         joins = [
-            self.join(client, member_id, group_id=group_id, protocols=offered)
+            self.join(
+                client, member_id, group_id=group_id, protocols=offered, session_ms=session_ms
+            )
             for client, member_id in zip(clients, ids, strict=True)
         ]
         while joins[0].waits:
@@ -341,6 +344,13 @@ class Rig:
             )
         assert self.state(group_id) == "Stable"
         return ids
+
+    def live(self, member_id: str, generation: int, elapsed_ms: int, *, every_ms: int) -> None:
+        """Let time pass while a member sends its heartbeats."""
+        end_ms = self.clock.elapsed + elapsed_ms
+        while self.clock.elapsed < end_ms:
+            self.wait(min(every_ms, end_ms - self.clock.elapsed))
+            assert self.beat(member_id, generation) is ErrorCode.NONE
 
 
 def code_of(action: Callable[[], object]) -> ErrorCode:
