@@ -3,6 +3,7 @@
 A reader sees the old content or the new, never a mixture, even after a power cut.
 """
 
+import errno
 import os
 from pathlib import Path
 
@@ -14,7 +15,7 @@ def replace_file(path: Path, text: str, *, is_synced: bool = True) -> None:
     try:
         data = text.encode()
         if os.write(fd, data) != len(data):
-            raise OSError(28, "a file was written only in part", str(temporary))
+            raise OSError(errno.ENOSPC, "a file was written only in part", str(temporary))
         if is_synced:
             os.fsync(fd)
     finally:

@@ -18,6 +18,7 @@ Only a producer's last batch is in it, so a producer that retries an older one r
 restart is told it is out of order, as with Apache Kafka.
 """
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -101,7 +102,7 @@ def write_snapshot(path: Path, entries: Iterable[ProducerEntry]) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
         if os.write(fd, data) != len(data):
-            raise OSError(28, "a producer snapshot was written only in part", str(path))
+            raise OSError(errno.ENOSPC, "a producer snapshot was written only in part", str(path))
     except OSError:
         path.unlink()
         raise

@@ -489,7 +489,7 @@ def _find_largest_record(
     if header.magic < MAGIC:
         return TimestampOffset(header.max_timestamp, header.last_offset, header.leader_epoch)
     records = read_records(read_exactly(file.fd, position, header.size_bytes))
-    kept = [record for record in records if record.offset >= from_offset]
+    kept = [record for record in records if record.offset >= from_offset and record.timestamp >= 0]
     if not kept:
         return None
     newest = max(kept, key=lambda record: record.timestamp)

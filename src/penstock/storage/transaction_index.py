@@ -12,6 +12,7 @@ An entry belongs to the segment that holds the abort marker:
 Most segments have no such file; it is made with the first entry.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +52,7 @@ class TransactionIndex:
         end = self.count * ENTRY_BYTES
         try:
             if os.pwrite(fd, data, end) != len(data):
-                raise OSError(28, "a transaction index was written only in part", self.path)
+                raise OSError(errno.ENOSPC, "an entry was written only in part", self.path)
         except OSError:
             os.ftruncate(fd, end)
             raise
