@@ -119,6 +119,11 @@ class Consumer(Generic[K, V]):
         self._in_use = threading.RLock()
         self._closed = False
 
+    @property
+    def group_id(self) -> str | None:
+        """The group it belongs to; None for a consumer by itself."""
+        return None if self._group_id is None else str(self._group_id)
+
     # Which partitions ------------------------------------------------------------------------
 
     def subscribe(

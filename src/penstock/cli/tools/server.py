@@ -19,11 +19,11 @@ def main(argv: Sequence[str]) -> int:
         return _start_in_background(options)
     if options.log_level:
         os.environ["PENSTOCK_LOG"] = options.log_level
-    from penstock.broker import server
+    from penstock.broker.server import main as serve
     from penstock.config.broker import load
 
     file = Path(options.file) if options.file else None
-    return server.main(load(file, key_values(options.override, "--override")))
+    return serve(load(file, key_values(options.override, "--override")))
 
 
 def _parser() -> ToolParser:
