@@ -139,7 +139,9 @@ class _Decoder:
             self.source.line(f"{targets}, = {name}(data, p); p += {size}")
         self.run.clear()
 
-    def nested(self, target: str, kind: type[Struct], nullable: bool) -> None:
+    def nested(
+        self, target: str, kind: type[Struct], nullable: bool, *, null_max: int = -1
+    ) -> None:
         if not nullable:
             self.flush()
             self.source.line(f"{target} = {self.struct(kind)}")
@@ -147,7 +149,7 @@ class _Decoder:
         marker = self.source.fresh("m")
         self.run.append(("b", marker))
         self.flush()
-        self.source.line(f"if {marker} < 0: {target} = None")
+        self.source.line(f"if {marker} <= {null_max}: {target} = None")
         with self.source.block("else:"):
             self.source.line(f"{target} = {self.struct(kind)}")
 
@@ -214,10 +216,17 @@ class _Decoder:
         self.source.line(f"if {stop} > end: malformed('a tagged field runs past the end')")
         for name, field in known:
             with self.source.block(f"if {tag} == {field.tag}:"):
-                self.field(f"{target}.{name}", field)
+                self.tagged_field(f"{target}.{name}", field)
                 self.flush()
                 self.source.line(f"if p != {stop}: malformed('a tagged field has a wrong size')")
         self.source.line(f"p = {stop}")  # Also steps over a field that only newer versions know.
+
+    def tagged_field(self, target: str, field: Field) -> None:
+        """A field as ever, but a struct behind a tag says by a uvarint whether it is there."""
+        if field.kind == "struct" and field.nullable_in(self.version):
+            self.nested(target, cast(type[Struct], field.of), nullable=True, null_max=0)
+        else:
+            self.field(target, field)
 
     def element_size_min(self, of: object) -> int:
         """The fewest bytes one element of an array can take."""

@@ -194,14 +194,16 @@ class _Encoder:
             self.source.line(f"{self.append}({self.packed(self.run)})")
             self.run.clear()
 
-    def nested(self, value: str, kind: type[Struct], nullable: bool) -> None:
+    def nested(
+        self, value: str, kind: type[Struct], nullable: bool, *, null: bytes = b"\xff"
+    ) -> None:
         held = self.source.fresh("o")
         self.source.line(f"{held} = {value}")
         self.flush()
         if not nullable:
             self.struct(kind, held)
             return
-        self.source.line(f"if {held} is None: {self.append}(b'\\xff')")
+        self.source.line(f"if {held} is None: {self.append}({null!r})")
         with self.source.block("else:"):
             self.source.line(f"{self.append}(b'\\x01')")
             self.struct(kind, held)
@@ -271,13 +273,20 @@ class _Encoder:
             self.append = f"{content}.append"
             with self.source.block(f"if {test}:"):
                 self.source.line(f"{count} += 1; {content} = []")
-                self.field(f"{value}.{name}", field)
+                self.tagged_field(f"{value}.{name}", field)
                 self.flush()
                 self.source.line(f"{content} = join({content})")
                 size = f"uvarint(len({content}))"
                 self.source.line(f"{block} += uvarint({field.tag}), {size}, {content}")
         self.append = outer
         self.source.line(f"{outer}(uvarint({count})); {outer}(join({block}))")
+
+    def tagged_field(self, value: str, field: Field) -> None:
+        """A field as ever, but a struct behind a tag says by a uvarint whether it is there."""
+        if field.kind == "struct" and field.nullable_in(self.version):
+            self.nested(value, cast(type[Struct], field.of), nullable=True, null=b"\x00")
+        else:
+            self.field(value, field)
 
 
 def _ready(codes: str) -> tuple[Callable[..., bytes], ...]:

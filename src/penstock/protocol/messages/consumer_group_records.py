@@ -78,7 +78,7 @@ class ConsumerGroupMemberMetadataValue(RecordValue, record_type=5, versions="0",
     rebalance_timeout_ms: int = int32("0+", default=-1)
     server_assignor: str | None = string("0+", nullable=True)
     classic_member_metadata: ClassicMemberMetadata | None = struct(
-        ClassicMemberMetadata, "0+", nullable=True, default=None, tag=0
+        ClassicMemberMetadata, "0+", nullable=True, tag=0
     )
 
 
@@ -131,7 +131,7 @@ class TopicPartitions(Struct):
 
     topic_id: bytes = uuid("0+")
     partitions: list[int] = array(int32, "0+")
-    assignment_epochs: list[int] | None = array(int32, "0+", nullable=True, default=None, tag=0)
+    assignment_epochs: list[int] | None = array(int32, "0+", nullable=True, tag=0)
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(

@@ -34,7 +34,7 @@ class StreamsGroupMetadataValue(RecordValue, record_type=17, versions="0", flexi
     metadata_hash: int = int64("0+")
     validated_topology_epoch: int = int32("0+", default=-1, tag=0)
     last_assignment_configs: list[LastAssignmentConfig] | None = array(
-        LastAssignmentConfig, "0+", nullable=True, default=None, tag=1
+        LastAssignmentConfig, "0+", nullable=True, tag=1
     )
 
 
@@ -124,7 +124,7 @@ class CurrentTaskIds(Struct):
 
     subtopology_id: str = string("0+")
     partitions: list[int] = array(int32, "0+")
-    assignment_epochs: list[int] | None = array(int32, "0+", nullable=True, default=None, tag=0)
+    assignment_epochs: list[int] | None = array(int32, "0+", nullable=True, tag=0)
 
 
 class StreamsGroupCurrentMemberAssignmentValue(
