@@ -15,7 +15,7 @@ from penstock.errors import (
 )
 from penstock.replica.partition import Partition
 from penstock.storage.log_config import LogConfig
-from penstock.storage.log_dirs import LogDirs
+from penstock.storage.log_dirs import LogDirs, WantedLog
 from penstock.storage.topic_partition import TopicPartition
 
 log = logging.getLogger("kafka.server.ReplicaManager")
@@ -75,6 +75,8 @@ class PartitionTable:
             self._reconfigure(before, image)
         if before is not None and before.topics is image.topics:
             return
+        if before is None:
+            self._recover(image)
         known: Mapping[str, TopicImage] = {} if before is None else before.topics
         for name, topic in image.topics.items():
             if known.get(name) is not topic:
@@ -83,6 +85,19 @@ class PartitionTable:
             current = image.topics.get(name)
             if current is None or current.topic_id != hosted.topic_id:
                 self._drop(name, number)
+
+    def _recover(self, image: ClusterImage) -> None:
+        """Open all logs at once: after a crash that is work for several threads."""
+        self._log_dirs.open_logs(
+            [
+                WantedLog(TopicPartition(name, number), topic.topic_id, config)
+                for name, topic in image.topics.items()
+                for config in (self._log_config(image, name),)
+                for number, placed in topic.partitions.items()
+                if self._broker_id in placed.replicas
+            ],
+            now_ms=self._now_ms(),
+        )
 
     def reconfigure_all(self, image: ClusterImage) -> None:
         """The broker's own defaults changed: every topic may see another value."""
