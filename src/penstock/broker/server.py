@@ -37,6 +37,7 @@ from penstock.config.listeners import advertised_ports
 from penstock.config.topic import log_settings
 from penstock.errors import ConfigError, PenstockError
 from penstock.groups.coordinator import GroupCoordinator
+from penstock.groups.kinds import KINDS
 from penstock.meta.sqlite import SqliteStore
 from penstock.meta.store import MetaStore
 from penstock.net.buffers import BufferPool
@@ -257,6 +258,7 @@ def _assemble(
         config=lambda: broker.config,
         image=lambda: broker.image,
         now_ms=wall_clock_ms,
+        families=KINDS,
     )
     broker = Broker(
         config=config,

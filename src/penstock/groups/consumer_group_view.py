@@ -4,11 +4,11 @@ One per shard, shared by its groups, so that what they have in common is worked 
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from penstock.cluster.image import ClusterImage, TopicImage
 from penstock.config.broker import BrokerConfig
 from penstock.errors import InvalidRegularExpression
-from penstock.groups.consumer_group_pattern import TopicPattern
 from penstock.groups.consumer_group_records import Resolved
 from penstock.groups.consumer_group_settings import (
     Assignor,
@@ -19,6 +19,9 @@ from penstock.groups.consumer_group_settings import (
 )
 from penstock.groups.consumer_group_topics import TopicHashes, image_version
 from penstock.groups.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from penstock.groups.consumer_group_pattern import TopicPattern
 
 _PATTERNS_MAX = 256  # Compiled ones that are kept.
 _GROUP_CONFIGS = "groups"  # The kind of settings in the cluster's image.
@@ -96,7 +99,9 @@ class ClusterView:
             self.around.report(f"A pattern was not looked up again: {error}")
             return before._replace(version=image_version(self.image), at_ms=self.now_ms())
 
-    def _compiled(self, pattern: str) -> TopicPattern:
+    def _compiled(self, pattern: str) -> "TopicPattern":
+        from penstock.groups.consumer_group_pattern import TopicPattern  # Few groups use them.
+
         found = self._patterns.get(pattern)
         if found is None:
             if len(self._patterns) >= _PATTERNS_MAX:

@@ -16,7 +16,7 @@ _SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FIRST_VERSION_WITH_NAMES = 3
 _FIRST_VERSION_WITH_LOWEST_0 = 4  # Clients of version 3 take a feature that begins with 0 for bad.
 # Cluster features and their highest level, which is also the one that is switched on.
-_FEATURES = {"transaction.version": 2}
+_FEATURES = {"group.version": 1, "transaction.version": 2}
 _FEATURES_EPOCH = 0
 
 

@@ -1,0 +1,28 @@
+"""ConsumerGroupHeartbeat: all of a member's life in a consumer group of the new protocol."""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from penstock.broker.context import RequestContext
+from penstock.broker.group_callers import caller_of
+from penstock.errors import UnsupportedVersion
+from penstock.groups.consumer_groups import ConsumerGroups
+from penstock.groups.group import CONSUMER
+from penstock.groups.shard import Shard
+from penstock.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+
+def handle(
+    request: ConsumerGroupHeartbeatRequest, context: RequestContext
+) -> ConsumerGroupHeartbeatResponse | Coroutine[Any, Any, ConsumerGroupHeartbeatResponse]:
+    if CONSUMER not in context.broker.config.group_coordinator_rebalance_protocols:
+        raise UnsupportedVersion("group.coordinator.rebalance.protocols leaves out consumer groups")
+    caller = caller_of(context)
+
+    def beat(shard: Shard) -> ConsumerGroupHeartbeatResponse:
+        return shard.family(ConsumerGroups).heartbeat(request, caller)
+
+    return context.broker.groups.run(request.group_id, beat)
