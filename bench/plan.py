@@ -1,7 +1,10 @@
 """How much to measure: the full amounts of the table, or small ones that finish in two minutes."""
 
+import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -52,11 +55,32 @@ QUICK = Plan(
 def alternate(
     runs: Mapping[str, Callable[[], Result]], *, rounds: int, warm_up: bool = True
 ) -> dict[str, list[Result]]:
-    """Run the subjects in turn, A B C A B C; a first turn that is not counted warms them up."""
+    """Run the subjects in turn, A B C, C B A, A B C; a first turn that is not counted warms up.
+
+    The order turns around each time, and each waits for the disk to be quiet, so that nobody pays
+    for what the one before has left to be written.
+    """
     found: dict[str, list[Result]] = {name: [] for name in runs}
     for turn in range(rounds + warm_up):
-        for name, run in runs.items():
-            result = run()
+        names = list(runs) if turn % 2 == 0 else list(runs)[::-1]
+        for name in names:
+            settle()
+            result = runs[name]()
             if turn or not warm_up:
                 found[name].append(result)
     return found
+
+
+def settle(*, dirty_bytes_max: int = 50_000_000, seconds_max: float = 60) -> None:
+    """Wait until the kernel has hardly anything left to write."""
+    give_up_s = time.monotonic() + seconds_max
+    while dirty_bytes() > dirty_bytes_max and time.monotonic() < give_up_s:
+        os.sync()
+        time.sleep(0.05)
+
+
+def dirty_bytes() -> int:
+    """What waits to be written, or is being written, to any disk."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    sizes = {name: value for name, _, value in (line.partition(":") for line in lines)}
+    return sum(int(sizes[name].split()[0]) * 1024 for name in ("Dirty", "Writeback"))

@@ -19,6 +19,8 @@ from tests.support.waiting import eventually
 from tests.support.wire import RawConnection
 
 LOAD_SECONDS_MAX = 900
+# Both brokers keep deleted topics for a minute; here their files must go before the next round.
+PROMPT_DELETION = {"log.segment.delete.delay.ms": "0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +75,14 @@ class Subjects:
         return found
 
     def penstock(self, settings: Mapping[str, str] | None = None) -> BrokerProcess:
-        """A fresh Penstock with default settings."""
+        """A fresh Penstock with default settings but for those given."""
+        settings = {**PROMPT_DELETION, **(settings or {})}
         return BrokerProcess(fresh(self.directory / "penstock"), settings)
 
     def kafka(self, settings: Mapping[str, str] | None = None) -> KafkaProcess:
-        """A fresh Apache Kafka with default settings."""
+        """A fresh Apache Kafka with default settings but for those given."""
         assert self.kafka_jars is not None
+        settings = {**PROMPT_DELETION, **(settings or {})}
         return KafkaProcess(self.kafka_jars, fresh(self.directory / "kafka"), settings)
 
 
@@ -106,9 +110,12 @@ def create_topic(
 
 
 def delete_topic(server: ServerProcess, topic: str) -> None:
-    """Delete the topic, so that the disk does not fill."""
+    """Delete the topic and wait until its files are gone: unwritten pages then cost nobody."""
     with RawConnection(server.port, timeout_s=60) as connection:
         connection.delete_topic(topic)
+    if isinstance(server, BrokerProcess | KafkaProcess):
+        data = server.data
+        eventually(lambda: not list(data.glob(f"{topic}-*")), timeout_s=90, what="its deletion")
 
 
 def run_load(server: ServerProcess, module: str, *arguments: str) -> Round:
