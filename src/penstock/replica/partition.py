@@ -85,7 +85,9 @@ class Partition:
         self.is_leader = state.leader == self._broker_id
         self.leader_epoch = state.leader_epoch
         if self.is_leader and (not was_leader or old_epoch != state.leader_epoch):
-            self.log.assign_epoch_start(state.leader_epoch, self.log.log_end_offset)
+            self.log.assign_epoch_start(
+                state.leader_epoch, self.log.log_end_offset, is_alone=len(replicas) == 1
+            )
         if was_leader and not self.is_leader:
             self._fail_waits(NotLeaderOrFollower(f"{self} is led by broker {state.leader} now"))
         if self.is_leader:

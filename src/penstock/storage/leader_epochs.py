@@ -2,8 +2,9 @@
 
 The history is kept in `leader-epoch-checkpoint` beside the segments, in the text format of
 `checkpoints.py` with lines `epoch start-offset`, and flushed with every change, because a replica
-that forgets an epoch could keep records its leader never had. Only the first entry of a new log
-waits for the log's first flush: there is nothing yet that could be kept wrongly.
+that forgets an epoch could keep records its leader never had. Two entries may wait for the log's
+next flush: the first of a new log, which has nothing yet that could be kept wrongly, and one of a
+replica that is alone, which has nobody to part from.
 """
 
 from itertools import pairwise
@@ -53,10 +54,10 @@ class LeaderEpochs:
 
     # Changing; each of these writes the file first, so that a failure changes nothing.
 
-    def assign(self, epoch: int, start_offset: int) -> None:
+    def assign(self, epoch: int, start_offset: int, *, is_alone: bool = False) -> None:
         """A leader of this epoch writes from this offset on."""
         if epoch > self.latest:
-            self._save(self.with_start(epoch, start_offset))
+            self._save(self.with_start(epoch, start_offset), is_urgent=not is_alone)
 
     def with_start(self, epoch: int, start_offset: int) -> tuple[EpochStart, ...]:
         """The history with one entry more; what it contradicts is dropped."""
@@ -89,10 +90,10 @@ class LeaderEpochs:
         """Take on a history that was read from the batches."""
         self._save(entries)
 
-    def _save(self, entries: tuple[EpochStart, ...]) -> None:
+    def _save(self, entries: tuple[EpochStart, ...], *, is_urgent: bool = True) -> None:
         if entries != self.entries:
             lines = [f"{epoch} {start}" for epoch, start in entries]
-            self.is_synced = bool(self.entries)
+            self.is_synced = is_urgent and bool(self.entries)
             write_checkpoint(self.path, lines, is_synced=self.is_synced)
             self._set(entries)
 

@@ -367,10 +367,13 @@ class Log(LogState):
         """The largest known epoch up to `epoch`, and where it ends; (-1, -1): unknown here."""
         return self.epoch_history.end_of(epoch, self.log_end_offset)
 
-    def assign_epoch_start(self, epoch: int, offset: int) -> None:
-        """A leader of this epoch writes from this offset on; flushed before we return."""
+    def assign_epoch_start(self, epoch: int, offset: int, *, is_alone: bool = False) -> None:
+        """A leader of this epoch writes from this offset on.
+
+        Flushed before we return, unless there is no other replica that could hold it against us.
+        """
         with self._lock, self._storage_errors():
-            self.epoch_history.assign(epoch, offset)
+            self.epoch_history.assign(epoch, offset, is_alone=is_alone)
 
     # Producers
 
