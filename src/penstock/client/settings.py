@@ -90,6 +90,8 @@ _DEFAULTS: dict[Role, dict[str, object]] = {
     },
     "consumer": {
         "enable.auto.offset.store": False,  # An offset counts when the next poll asks for more.
+        "check.crcs": True,
+        "fetch.queue.backoff.ms": 10,  # librdkafka's own second of rest would halve the speed.
         "statistics.interval.ms": 1_000,
     },
 }
