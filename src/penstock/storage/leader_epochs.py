@@ -64,9 +64,10 @@ class LeaderEpochs:
         kept = [e for e in self.entries if e.epoch < epoch and e.start_offset < start_offset]
         return (*kept, EpochStart(epoch, start_offset))
 
-    def truncate_from_end(self, end_offset: int) -> None:
-        """The log ends at this offset now."""
-        self._save(tuple(e for e in self.entries if e.start_offset < end_offset))
+    def truncate_from_end(self, end_offset: int, *, is_urgent: bool = True) -> None:
+        """The log ends at this offset now; not urgent where the next start would see it too."""
+        kept = tuple(e for e in self.entries if e.start_offset < end_offset)
+        self._save(kept, is_urgent=is_urgent)
 
     def truncate_from_start(self, start_offset: int) -> None:
         """The log begins at this offset now; the epoch it is in begins there too."""

@@ -481,7 +481,8 @@ class Log(LogState):
             with self._storage_errors():
                 self.row.active.close_for_append()
                 self.producer_state.table.end_offset = self.log_end_offset
-                self.producer_state.take_snapshot()
+                if self.log_end_offset > self.log_start_offset:  # An empty log has no producers.
+                    self.producer_state.take_snapshot()
             self._flush_now()
             self.is_closed = True
             self.failure = "it was closed"
