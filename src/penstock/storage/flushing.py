@@ -34,6 +34,8 @@ def gather(log: LogState, *, closed_only: bool) -> FlushWork:
     ]
     for segment in segments:
         segment.write_indexes()
+    if segments:
+        log.epoch_history.settle(end_offset)
     snapshots = log.producer_state.unsynced_snapshots()
     return FlushWork(end_offset, segments, snapshots, log.cut_count)
 

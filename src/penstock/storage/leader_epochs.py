@@ -2,9 +2,9 @@
 
 The history is kept in `leader-epoch-checkpoint` beside the segments, in the text format of
 `checkpoints.py` with lines `epoch start-offset`, and flushed with every change, because a replica
-that forgets an epoch could keep records its leader never had. Two entries may wait for the log's
-next flush: the first of a new log, which has nothing yet that could be kept wrongly, and one of a
-replica that is alone, which has nobody to part from.
+that forgets an epoch could keep records its leader never had. A replica that is alone has nobody
+to part from: its entries are written with the log's next flush, as is the first one of a new log.
+Until then recovery finds them in the batches.
 """
 
 from itertools import pairwise
@@ -29,11 +29,12 @@ class EpochStart(NamedTuple):
 class LeaderEpochs:
     """Epochs and start offsets both grow from one entry to the next."""
 
-    __slots__ = ("entries", "is_synced", "latest", "path")
+    __slots__ = ("_saved", "entries", "is_synced", "latest", "path")
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / FILE_NAME
         self.entries: tuple[EpochStart, ...] = ()
+        self._saved: tuple[EpochStart, ...] = ()  # As the file has them.
         self.latest = NO_EPOCH
         self.is_synced = True
 
@@ -47,7 +48,8 @@ class LeaderEpochs:
         for before, after in pairwise(entries):
             if after.epoch <= before.epoch or after.start_offset < before.start_offset:
                 raise CorruptRecord(f"{self.path} is not in order")
-        self._set(tuple(entries))
+        self._saved = tuple(entries)
+        self._set(self._saved)
 
     def moved(self, directory: Path) -> None:
         self.path = directory / FILE_NAME
@@ -56,18 +58,33 @@ class LeaderEpochs:
 
     def assign(self, epoch: int, start_offset: int, *, is_alone: bool = False) -> None:
         """A leader of this epoch writes from this offset on."""
-        if epoch > self.latest:
-            self._save(self.with_start(epoch, start_offset), is_urgent=not is_alone)
+        if epoch <= self.latest:
+            return
+        entries = self.with_start(epoch, start_offset)
+        if is_alone:
+            self._set(entries)
+        else:
+            self._save(entries)
+
+    def settle(self, end_offset: int) -> None:
+        """Before a flush: the file takes what concerns records that are there."""
+        saved = self._saved
+        entries = tuple(e for e in self.entries if e.start_offset < end_offset or e in saved)
+        if entries != saved:
+            self._write(entries, is_synced=False)
 
     def with_start(self, epoch: int, start_offset: int) -> tuple[EpochStart, ...]:
         """The history with one entry more; what it contradicts is dropped."""
         kept = [e for e in self.entries if e.epoch < epoch and e.start_offset < start_offset]
         return (*kept, EpochStart(epoch, start_offset))
 
-    def truncate_from_end(self, end_offset: int, *, is_urgent: bool = True) -> None:
-        """The log ends at this offset now; not urgent where the next start would see it too."""
-        kept = tuple(e for e in self.entries if e.start_offset < end_offset)
-        self._save(kept, is_urgent=is_urgent)
+    def truncate_from_end(self, end_offset: int) -> None:
+        """The log ends at this offset now."""
+        self._save(tuple(e for e in self.entries if e.start_offset < end_offset))
+
+    def found_end(self, end_offset: int) -> None:
+        """As truncating, for a log being opened: the file may wait, the next start sees it too."""
+        self._set(tuple(e for e in self.entries if e.start_offset < end_offset))
 
     def truncate_from_start(self, start_offset: int) -> None:
         """The log begins at this offset now; the epoch it is in begins there too."""
@@ -91,12 +108,16 @@ class LeaderEpochs:
         """Take on a history that was read from the batches."""
         self._save(entries)
 
-    def _save(self, entries: tuple[EpochStart, ...], *, is_urgent: bool = True) -> None:
-        if entries != self.entries:
-            lines = [f"{epoch} {start}" for epoch, start in entries]
-            self.is_synced = is_urgent and bool(self.entries)
-            write_checkpoint(self.path, lines, is_synced=self.is_synced)
-            self._set(entries)
+    def _save(self, entries: tuple[EpochStart, ...]) -> None:
+        if entries != self._saved:
+            self._write(entries, is_synced=bool(self._saved))
+        self._set(entries)
+
+    def _write(self, entries: tuple[EpochStart, ...], *, is_synced: bool) -> None:
+        lines = [f"{epoch} {start}" for epoch, start in entries]
+        write_checkpoint(self.path, lines, is_synced=is_synced)
+        self._saved = entries
+        self.is_synced = is_synced
 
     def _set(self, entries: tuple[EpochStart, ...]) -> None:
         self.entries = entries

@@ -399,7 +399,7 @@ def _finish(
     end_offset: int,
 ) -> LoadedLog:
     start = max(loading.log_start_offset, segments[0].base_offset)
-    epochs.truncate_from_end(end_offset, is_urgent=False)
+    epochs.found_end(end_offset)
     epochs.truncate_from_start(start)
     producers.remove_stray_snapshots(segment.base_offset for segment in segments)
     producers.drop_outside(start, end_offset)
