@@ -11,6 +11,7 @@ because a shared machine is never equally fast twice.
 """
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -58,6 +59,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=0, help="rounds per subject")
     parser.add_argument("--no-kafka", action="store_true", help="leave Apache Kafka out")
     parser.add_argument("--directory", type=Path, default=None, help="where data may go")
+    parser.add_argument("--nice", type=int, default=0, help="priority, e.g. -10 as root")
     parser.add_argument("--out", type=Path, default=None, help="the JSON file")
     return parser.parse_args()
 
@@ -86,6 +88,7 @@ def fit_to_disk(plan: Plan, directory: Path, brokers: int) -> Plan:
 def main() -> None:
     """Measure the chosen rows one after the other."""
     asked = options()
+    os.nice(asked.nice)  # Servers and generators inherit it, all subjects alike.
     plan = FULL if asked.full else QUICK if asked.quick else USUAL
     if asked.rounds:
         plan = replace(plan, rounds=asked.rounds, starts=asked.rounds)
