@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from penstock.broker.exactly_once import Transactions
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.producer_ids import ProducerIds
+from penstock.broker.quotas.clients import ClientQuotas
+from penstock.broker.quotas.connections import ConnectionQuotas
 from penstock.cluster.controller import Controller
 from penstock.cluster.image import ClusterImage
 from penstock.config.broker import BrokerConfig
@@ -37,6 +39,8 @@ class Broker:
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
     transactions: Transactions
+    quotas: ClientQuotas
+    connection_quotas: ConnectionQuotas
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
 
     @property
@@ -47,7 +51,15 @@ class Broker:
 class RequestContext:
     """The facts of one request."""
 
-    __slots__ = ("broker", "client_address", "header", "listener", "principal", "version")
+    __slots__ = (
+        "broker",
+        "client_address",
+        "header",
+        "listener",
+        "principal",
+        "throttle_ms",
+        "version",
+    )
 
     def __init__(
         self,
@@ -63,6 +75,7 @@ class RequestContext:
         self.listener = listener  # The name of the listener the client came in on.
         self.client_address = client_address
         self.principal = principal
+        self.throttle_ms = 0  # How long the client is to be silent, as far as the handler knows.
 
     @property
     def client_id(self) -> str | None:

@@ -9,11 +9,12 @@ import importlib
 import logging
 import struct
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import CoroutineType, ModuleType
 from typing import Any
 
 from penstock.broker.context import Broker, RequestContext
+from penstock.broker.quotas.bill import Bill, bill_for
 from penstock.errors import ErrorCode, ProtocolError, UnknownServerError
 from penstock.net.connection import Answer, CloseConnection, Connection, Parts
 from penstock.protocol.apis import ApiKey, request_class, response_class, supported_versions
@@ -57,6 +58,8 @@ HANDLERS: dict[ApiKey, str] = {
     ApiKey.CREATE_PARTITIONS: "create_partitions",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
     ApiKey.OFFSET_DELETE: "offset_delete",
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: "describe_client_quotas",
+    ApiKey.ALTER_CLIENT_QUOTAS: "alter_client_quotas",
     ApiKey.DESCRIBE_CLUSTER: "describe_cluster",
     ApiKey.DESCRIBE_PRODUCERS: "describe_producers",
     ApiKey.DESCRIBE_TRANSACTIONS: "describe_transactions",
@@ -136,6 +139,7 @@ class Dispatcher:
 
     def __init__(self, broker: Broker, *, listener: str) -> None:
         self._broker = broker
+        self._quotas = broker.quotas
         self._listener = listener
         self._routes: dict[tuple[int, int], Route] = {}  # By API key and version.
 
@@ -153,6 +157,16 @@ class Dispatcher:
         except MalformedMessage as error:
             raise CloseConnection(f"a malformed {route.api_key.name} request: {error}") from None
         context = RequestContext(self._broker, header, self._listener, connection.peer)
+        bill = None
+        if self._quotas.is_active:
+            bill = bill_for(
+                self._quotas,
+                route.api_key,
+                request,
+                context=context,
+                connection=connection,
+                request_bytes=len(frame),
+            )
         try:
             response = route.handle(request, context)
         except ProtocolError as error:
@@ -163,8 +177,14 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - logged with its traceback, told as a code
             response = _unexpected(route, request, error)
         if type(response) is CoroutineType:
-            return self._later(route, request, context, response, started_s)
-        route.metrics.observe(time.perf_counter() - started_s)
+            if bill is not None:
+                bill.note_time(time.perf_counter() - started_s)
+            return self._later(route, request, context, response, started_s, bill)
+        took_s = time.perf_counter() - started_s
+        route.metrics.observe(took_s)
+        if bill is not None:
+            bill.note_time(took_s)
+            bill.settle(response)
         if response is None:
             return None
         return route.framed(header.correlation_id, response)
@@ -174,11 +194,12 @@ class Dispatcher:
         route: Route,
         request: Any,
         context: RequestContext,
-        response: Coroutine[Any, Any, Any] | Awaitable[Any],
+        response: Coroutine[Any, Any, Any],
         started_s: float,
+        bill: Bill | None,
     ) -> Parts | None:
         try:
-            answer = await response
+            answer = await (response if bill is None else bill.timed(response))
         except ProtocolError as error:
             answer = route.error_response(request, error)
             route.metrics.fail(error.code.name)
@@ -187,6 +208,8 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - logged with its traceback, told as a code
             answer = _unexpected(route, request, error)
         route.metrics.observe(time.perf_counter() - started_s)
+        if bill is not None:
+            bill.settle(answer)
         if answer is None:
             return None
         return route.framed(context.header.correlation_id, answer)

@@ -144,6 +144,10 @@ class FetchSessions:
             partitions=tuple(session.partitions.values()), session=session, is_incremental=True
         )
 
+    def forget(self, session_id: int) -> None:
+        """A session that was never told to its fetcher is of no use."""
+        self._sessions.pop(session_id, None)
+
     def _continued(self, session_id: int, epoch: int, *, uses_topic_ids: bool) -> FetchSession:
         session = self._sessions.get(session_id)
         if session is None:

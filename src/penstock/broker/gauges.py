@@ -11,6 +11,7 @@ def watch_broker(broker: Broker) -> None:
     broker.metrics.watch(lambda: _logs(broker))
     broker.metrics.watch(lambda: _partitions(broker))
     broker.metrics.watch(lambda: _cluster(broker))
+    broker.metrics.watch(broker.quotas.gauges)
     broker.metrics.watch(_process)
 
 

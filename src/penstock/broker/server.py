@@ -27,6 +27,9 @@ from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.gauges import watch_broker
 from penstock.broker.housekeeping import keep_house
 from penstock.broker.producer_ids import ProducerIds
+from penstock.broker.quotas.clients import ClientQuotas
+from penstock.broker.quotas.connections import ConnectionQuotas
+from penstock.broker.quotas.rates import Window
 from penstock.cluster import registration
 from penstock.cluster.controller import Controller
 from penstock.cluster.image import CLUSTER_WIDE, ClusterImage, Endpoint
@@ -281,12 +284,26 @@ def _assemble(
             config=lambda: broker.config,
             now_ms=wall_clock_ms,
         ),
+        quotas=ClientQuotas(
+            window=_quota_window(config),
+            mutation_window=Window(
+                config.controller_quota_window_num,
+                config.controller_quota_window_size_seconds * 1000,
+            ),
+        ),
+        connection_quotas=ConnectionQuotas(
+            window=_quota_window(config), config=lambda: broker.config
+        ),
     )
     _take_image(broker, controller.image)
     broker.partitions.set_aside_strays(controller.image)
     controller.subscribe(lambda image: _take_image(broker, image))
     watch_broker(broker)
     return broker
+
+
+def _quota_window(config: BrokerConfig) -> Window:
+    return Window(config.quota_window_num, config.quota_window_size_seconds * 1000)
 
 
 def _log_config(broker: Broker, image: ClusterImage, topic: str) -> LogConfig:
@@ -298,6 +315,8 @@ def _take_image(broker: Broker, image: ClusterImage) -> None:
     before, broker.image = broker.image, image
     if before is image or before.configs is not image.configs:
         _take_dynamic_settings(broker, image)
+        broker.quotas.take_configs(image.configs)
+        broker.connection_quotas.take_configs(image.configs)
     broker.partitions.apply(image)
     broker.groups.take_image(image)
     broker.transactions.coordinator.take_image(image)
@@ -330,7 +349,9 @@ def _metrics_endpoint(
 def _open_doors(broker: Broker, listeners: list[Listener]) -> None:
     for listener in listeners:
         listener.start(
-            Dispatcher(broker, listener=listener.name), broker.metrics.listener(listener.name)
+            Dispatcher(broker, listener=listener.name),
+            broker.metrics.listener(listener.name),
+            broker.connection_quotas,
         )
         log.info(
             "[SocketServer listenerType=BROKER, nodeId=%d] Started data-plane acceptor on %s://%s:%d",

@@ -14,7 +14,16 @@ from penstock.cluster.fenced_writes import FencedWrites
 from penstock.cluster.image import ConfigKey, ImageDelta
 from penstock.cluster.ledger import Ledger
 from penstock.errors import InvalidUpdateVersion, UnknownTopicOrPartition
-from penstock.meta.store import Create, Delete, MetaError, MultiFailed, Op, Result, Set
+from penstock.meta.store import (
+    Create,
+    Delete,
+    MetaError,
+    MultiFailed,
+    NodeExists,
+    Op,
+    Result,
+    Set,
+)
 
 NOTES_KEPT = 100
 
@@ -35,6 +44,8 @@ class ConfigChanges:
         self._notes: deque[str] | None = None  # None: not read yet.
 
     async def apply(self, changes: Sequence[ConfigChange]) -> None:
+        for change in changes:
+            await self._make_room(change)
         try:
             results = await self._commit(changes)
         except MultiFailed:
@@ -48,6 +59,26 @@ class ConfigChanges:
             ImageDelta(configs={(c.kind, c.name): dict(c.config) or None for c in changes})
         )
         await self._drop_old_notes([str(path) for path in results[1::2] if path])
+
+    async def _make_room(self, change: ConfigChange) -> None:
+        """A client of a user stands below the user, who may have had no settings so far."""
+        user = znodes.user_of(change.kind, change.name)
+        versions = self._ledger.config_versions
+        if user is None or (change.kind, change.name) in versions:
+            return
+        nothing = znodes.encode_config({})
+        if await self._create_missing(znodes.config_path("users", user), nothing):
+            versions["users", user] = 0
+        await self._create_missing(znodes.user_clients_path(user), b"")
+
+    async def _create_missing(self, path: str, data: bytes) -> bool:
+        try:
+            await self._writes.commit([Create(path, data)])
+        except MultiFailed as failure:
+            if not isinstance(failure.reason, NodeExists):
+                raise
+            return False
+        return True
 
     async def _commit(self, changes: Sequence[ConfigChange]) -> list[Result]:
         for change in changes:

@@ -14,7 +14,9 @@ V = TypeVar("V")
 NO_LEADER = -1
 CLUSTER_WIDE = "<default>"  # The name under which settings for all brokers are kept.
 
-ConfigKey = tuple[str, str]  # (kind, name): kind is "topics", "brokers", "clients" or "users".
+# (kind, name): kind is "topics", "brokers", "groups", or one with sanitized names: "clients",
+# "users" (among them clients of users, as "user/clients/client") or "ips".
+ConfigKey = tuple[str, str]
 PartitionKey = tuple[str, int]
 
 

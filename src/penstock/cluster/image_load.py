@@ -116,10 +116,11 @@ async def load_states(
 async def load_configs(store: MetaStore) -> LoadedConfigs:
     names = await asyncio.gather(*(store.children(f"/config/{k}") for k in znodes.CONFIG_KINDS))
     keys = [
-        (kind, znodes.config_name(name))
+        (kind, znodes.config_name(kind, name))
         for kind, kind_names in zip(znodes.CONFIG_KINDS, names, strict=True)
         for name in kind_names
     ]
+    keys += await _clients_of_users(store, [name for kind, name in keys if kind == "users"])
     paths = [znodes.config_path(*key) for key in keys]
     configs: dict[ConfigKey, Mapping[str, str]] = {}
     versions: dict[ConfigKey, int] = {}
@@ -130,6 +131,17 @@ async def load_configs(store: MetaStore) -> LoadedConfigs:
         if config := znodes.decode_config(path, node[0]):
             configs[key] = config
     return LoadedConfigs(configs=configs, versions=versions)
+
+
+async def _clients_of_users(store: MetaStore, users: Sequence[str]) -> list[ConfigKey]:
+    paths = [znodes.user_clients_path(user) for user in users]
+    found = await read_nodes(store, paths)
+    keys: list[ConfigKey] = []
+    for user, path, node in zip(users, paths, found, strict=True):
+        if node is not None:
+            clients = await store.children(path)
+            keys += [("users", znodes.user_client_name(user, client)) for client in clients]
+    return keys
 
 
 async def load_brokers(store: MetaStore) -> LoadedBrokers:

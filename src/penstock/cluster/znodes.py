@@ -23,10 +23,17 @@ TOPICS = "/brokers/topics"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = CONFIG_CHANGES + "/config_change_"
 CONFIG_KINDS = ("topics", "brokers", "users", "clients", "ips", "groups")
+# Their names are kept sanitized, in the image too: only so nobody can be called as the default is,
+# and a client of a user can be named `user/clients/client`.
+SANITIZED_KINDS = ("users", "clients", "ips")
+DEFAULT_ENTITY = "<default>"
+_CLIENTS_OF_USER = "/clients"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FENCES = "/ext/fence"
 
 _PLAIN = re.compile("[a-zA-Z0-9_<>-][a-zA-Z0-9._<>-]*", re.ASCII)
+_UNSAFE = re.compile(rb"[^a-zA-Z0-9._-]")
+_ESCAPE = re.compile(rb"%([0-9a-fA-F]{2})")
 
 # Parents before children; present in every cluster from its first start.
 PERSISTENT_PATHS = (
@@ -74,21 +81,42 @@ def state_path(topic: str, partition: int) -> str:
 
 
 def config_path(kind: str, name: str) -> str:
-    """Names of users and clients are free text, so what a path cannot hold is escaped."""
-    return f"/config/{kind}/{name if _PLAIN.fullmatch(name) else _escaped(name)}"
+    """Where the settings of an entity are; what a path cannot hold is escaped."""
+    if kind in SANITIZED_KINDS or _PLAIN.fullmatch(name):
+        return f"/config/{kind}/{name}"
+    return f"/config/{kind}/{sanitized(name)}"
 
 
-def config_name(node_name: str) -> str:
+def config_name(kind: str, node_name: str) -> str:
     """The entity behind the last part of a config path."""
-    return bytes(
-        int(part[1:], 16) if part[:1] == "%" else ord(part)
-        for part in re.findall("%[0-9A-F]{2}|.", node_name)
-    ).decode()
+    return node_name if kind in SANITIZED_KINDS else desanitized(node_name)
 
 
-def _escaped(name: str) -> str:
-    return "".join(
-        chr(byte) if _PLAIN.fullmatch(chr(byte)) else f"%{byte:02X}" for byte in name.encode()
+def user_clients_path(user: str) -> str:
+    """Below it are the clients of a user that have settings of their own."""
+    return f"/config/users/{user}{_CLIENTS_OF_USER}"
+
+
+def user_client_name(user: str, client: str) -> str:
+    """The name, among users, of a client of a user; both are sanitized."""
+    return f"{user}{_CLIENTS_OF_USER}/{client}"
+
+
+def user_of(kind: str, name: str) -> str | None:
+    """The user whose client this is; None: it is not a client of a user."""
+    user, _, client = name.partition(f"{_CLIENTS_OF_USER}/")
+    return user if kind == "users" and client else None
+
+
+def sanitized(name: str) -> str:
+    """A name of free text as Kafka writes it into paths: the form of URLs."""
+    text = _UNSAFE.sub(lambda found: b"%%%02X" % found[0][0], name.encode()).decode()
+    return text.replace(".", "%2E") if text in (".", "..") else text  # No path may hold these.
+
+
+def desanitized(text: str) -> str:
+    return _ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), text.encode()).decode(
+        errors="replace"
     )
 
 
@@ -199,6 +227,8 @@ def encode_config(config: Mapping[str, str]) -> bytes:
 
 
 def decode_config(path: str, data: bytes) -> dict[str, str]:
+    if not data and path.startswith("/config/users/"):
+        return {}  # Kafka makes a user without settings to hold the nodes of its clients.
     value = _decode(path, data)
     try:
         return {str(key): str(setting) for key, setting in value["config"].items()}

@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 import struct
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
@@ -88,6 +89,8 @@ class Connection:
         self.peer = _peer_name(sock)
         self.last_active_s = loop.time()
         self.is_closed = False
+        self.is_metered = False  # Whether the time spent on this peer is added up in busy_s.
+        self.busy_s = 0.0
         self._sock = sock
         self._fd = sock.fileno()
         self._loop = loop
@@ -109,7 +112,7 @@ class Connection:
         self._is_writing = False
         self._is_finishing = False
         self._is_turning = False
-        self._mutes = 0
+        self._mute: asyncio.TimerHandle | None = None  # Set while the peer is not to be read.
 
     # Life
 
@@ -127,9 +130,13 @@ class Connection:
 
     def mute_for(self, seconds: float) -> None:
         """Read nothing for a while: the peer was answered and is throttled now (KIP-219)."""
-        self._mutes += 1
         self._pause_reading()
-        self._loop.call_later(seconds, self._unmute)
+        ends_s = self._loop.time() + seconds
+        if self._mute is not None:
+            if self._mute.when() >= ends_s:
+                return
+            self._mute.cancel()
+        self._mute = self._loop.call_at(ends_s, self._unmute)
 
     def finish(self) -> None:
         """Take no new requests; close once everything begun is answered."""
@@ -145,6 +152,8 @@ class Connection:
         if reason:
             log.warning("Closing the connection of %s: %s", self.peer, reason)
         self._pause_reading()
+        if self._mute is not None:
+            self._mute.cancel()  # It would keep us in memory for as long as it lasts.
         if self._is_writing:
             self._loop.remove_writer(self._fd)
         for slot in self._pending:
@@ -170,17 +179,20 @@ class Connection:
             self._is_reading = False
 
     def _unmute(self) -> None:
-        self._mutes -= 1
+        self._mute = None
         self._continue()
 
     def _may_read(self) -> bool:
-        return not (self.is_closed or self._is_finishing or self._mutes or self._is_full())
+        return not (
+            self.is_closed or self._is_finishing or self._mute is not None or self._is_full()
+        )
 
     def _is_full(self) -> bool:
         # Unsent answers push back as well: a peer that does not read gets nothing more begun.
         return len(self._pending) >= self._limits.in_flight_max or self._is_writing
 
     def _on_readable(self) -> None:
+        started_s = time.perf_counter() if self.is_metered else None
         self.last_active_s = self._loop.time()
         try:
             self._is_turning = True
@@ -199,6 +211,8 @@ class Connection:
         except Exception:
             log.exception("Closing the connection of %s after an error of ours", self.peer)
             self.close()
+        if started_s is not None:
+            self.busy_s += time.perf_counter() - started_s
 
     def _read_turn(self) -> None:
         """Read until the socket is empty, the turn is over or no more may begin."""
@@ -214,7 +228,7 @@ class Connection:
                 self.close()
                 return
             taken += received
-            if self._is_full() or self._mutes:
+            if self._is_full() or self._mute is not None:
                 self._pause_reading()
                 return
             if received < wanted:
@@ -269,7 +283,7 @@ class Connection:
         at, end = 0, len(data)
         size_max = self._limits.frame_bytes_max
         while end - at >= LENGTH_BYTES:
-            if self._is_full() or self._mutes:
+            if self._is_full() or self._mute is not None:
                 self._backlog = bytes(data[at:])
                 return
             body = at + LENGTH_BYTES
@@ -323,7 +337,10 @@ class Connection:
             return
         slot.parts = done.result()
         slot.ready = True
+        started_s = time.perf_counter() if self.is_metered else None
         self._continue()
+        if started_s is not None:
+            self.busy_s += time.perf_counter() - started_s
 
     def _continue(self) -> None:
         """After an answer became ready, was sent or a mute ended: send, then take more in."""
@@ -381,6 +398,12 @@ class Connection:
             self._loop.add_writer(self._fd, self._on_writable)
 
     def _on_writable(self) -> None:
+        started_s = time.perf_counter() if self.is_metered else None
+        self._write_turn()
+        if started_s is not None:
+            self.busy_s += time.perf_counter() - started_s
+
+    def _write_turn(self) -> None:
         try:
             is_sent = self._send_some()
         except OSError as error:

@@ -12,6 +12,7 @@ import socket
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from penstock.net.buffers import BufferPool
 from penstock.net.connection import (
@@ -27,6 +28,7 @@ log = logging.getLogger("kafka.network.Acceptor")
 
 _ACCEPTS_PER_TURN = 64
 _RETRY_ACCEPT_S = 0.5
+_TURNED_AWAY_MAX = 256  # Held at a time; more are closed at once.
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -42,6 +44,18 @@ class ListenerLimits:
     backlog: int
     send_buffer_bytes: int | None
     receive_buffer_bytes: int | None
+
+
+class Turnstile(Protocol):
+    """Says how often newcomers are let in; asked once for each."""
+
+    def turn_away_ms(self, address: str) -> int:
+        """How long a newcomer is held before it is turned away; 0: it may come in."""
+        ...
+
+    def close_door_ms(self, listener: str) -> int:
+        """After a newcomer came in: how long the listener takes no more of them."""
+        ...
 
 
 def _nobody_home(_connection: Connection, _frame: memoryview) -> Answer:
@@ -73,6 +87,9 @@ class Listener:
         self._per_ip: Counter[str] = Counter()
         self._loop = asyncio.get_running_loop()
         self._sweep: asyncio.TimerHandle | None = None
+        self._turnstile: Turnstile | None = None  # None: as many come in as want to.
+        self._turned_away: dict[socket.socket, asyncio.TimerHandle] = {}
+        self._reopens: asyncio.TimerHandle | None = None  # Set while the turnstile holds the door.
 
     def bind(self) -> None:
         """Take the port; raises OSError when it cannot be had."""
@@ -93,10 +110,16 @@ class Listener:
         self.port = sock.getsockname()[1]
         self._socket = sock
 
-    def start(self, dispatch: Dispatch, metrics: ListenerMetrics) -> None:
+    def start(
+        self,
+        dispatch: Dispatch,
+        metrics: ListenerMetrics,
+        turnstile: Turnstile | None = None,
+    ) -> None:
         """Open the door; until now newcomers waited in the backlog."""
         self._dispatch = dispatch
         self._metrics = metrics
+        self._turnstile = turnstile
         self._resume_accepting()
         if self._limits.idle_s_max is not None:
             self._sweep_later(self._limits.idle_s_max)
@@ -105,6 +128,11 @@ class Listener:
         self._pause_accepting()
         if self._sweep is not None:
             self._sweep.cancel()
+        if self._reopens is not None:
+            self._reopens.cancel()
+        for sock in tuple(self._turned_away):
+            self._turned_away[sock].cancel()
+            self._let_go(sock)
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -126,7 +154,7 @@ class Listener:
     # Accepting
 
     def _resume_accepting(self) -> None:
-        if self._socket is not None and not self._is_accepting:
+        if self._socket is not None and not self._is_accepting and self._reopens is None:
             self._loop.add_reader(self._socket.fileno(), self._on_acceptable)
             self._is_accepting = True
 
@@ -152,6 +180,19 @@ class Listener:
                 self._accept_failed(error)
                 return
             self._admit(sock, address[0])
+            if self._turnstile is not None:
+                pause_ms = self._turnstile.close_door_ms(self.name)
+                if pause_ms:
+                    self._close_door(pause_ms / 1000)
+                    return
+
+    def _close_door(self, seconds: float) -> None:
+        self._pause_accepting()
+        self._reopens = self._loop.call_later(seconds, self._reopen_door)
+
+    def _reopen_door(self) -> None:
+        self._reopens = None
+        self._resume_accepting()
 
     def _accept_failed(self, error: OSError) -> None:
         if error.errno not in _OUT_OF_DESCRIPTORS:
@@ -161,6 +202,11 @@ class Listener:
         self._loop.call_later(_RETRY_ACCEPT_S, self._resume_accepting)
 
     def _admit(self, sock: socket.socket, ip: str) -> None:
+        if self._turnstile is not None:
+            held_ms = self._turnstile.turn_away_ms(ip)
+            if held_ms:
+                self._turn_away(sock, held_ms / 1000)
+                return
         allowed = self._limits.connections_per_ip_overrides.get(
             ip, self._limits.connections_per_ip_max
         )
@@ -186,6 +232,18 @@ class Listener:
         )
         self.connections.add(connection)
         connection.start()
+
+    def _turn_away(self, sock: socket.socket, seconds: float) -> None:
+        """Closed only after a while, or the peer would be back at once."""
+        self._metrics.refused += 1
+        if len(self._turned_away) >= _TURNED_AWAY_MAX:
+            sock.close()
+            return
+        self._turned_away[sock] = self._loop.call_later(seconds, self._let_go, sock)
+
+    def _let_go(self, sock: socket.socket) -> None:
+        del self._turned_away[sock]
+        sock.close()
 
     def _left(self, connection: Connection, ip: str) -> None:
         self.connections.discard(connection)

@@ -63,6 +63,10 @@ LOG_END_OFFSET: Final = "kafka_log_log_logendoffset"
 LOG_SEGMENTS: Final = "kafka_log_log_numlogsegments"
 OFFLINE_LOG_DIRS: Final = "kafka_log_logmanager_offlinelogdirectorycount"
 FETCH_SESSIONS: Final = "kafka_server_fetchsessioncache_numincrementalfetchsessions"
+QUOTA_BYTE_RATE: Final = "kafka_server_quota_byte_rate"
+QUOTA_REQUEST_TIME: Final = "kafka_server_quota_request_time"
+QUOTA_TOKENS: Final = "kafka_server_quota_tokens"
+QUOTA_THROTTLE_TIME: Final = "kafka_server_quota_throttle_time"
 MEMORY_PEAK: Final = "process_resident_memory_max_bytes"
 BROKER_STATE: Final = "kafka_server_kafkaserver_brokerstate"
 
@@ -82,6 +86,10 @@ GAUGE_TEXTS: Final = {
     LOG_SEGMENTS: "Segments of a partition.",
     OFFLINE_LOG_DIRS: "Data directories that have failed.",
     FETCH_SESSIONS: "Incremental fetch sessions kept.",
+    QUOTA_BYTE_RATE: "Bytes a second of a client that has a quota.",
+    QUOTA_REQUEST_TIME: "The part of a processor a client with a quota takes, in percent.",
+    QUOTA_TOKENS: "Partitions a client may still create or delete; below zero: it has to wait.",
+    QUOTA_THROTTLE_TIME: "Milliseconds a client was made to be silent for, on the average.",
     MEMORY_PEAK: "The most memory this process has held.",
     BROKER_STATE: "3 when the broker runs.",
 }

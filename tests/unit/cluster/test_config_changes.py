@@ -23,7 +23,7 @@ async def test_settings_are_replaced_and_outlive_a_restart(cluster: Any) -> None
         [
             change("topics", "t", cleanup_policy="compact"),
             change("brokers", CLUSTER_WIDE, log_retention_ms="7"),
-            change("clients", "an app/2", producer_byte_rate="9"),
+            change("clients", "an%20app%2F2", producer_byte_rate="9"),
         ]
     )
     await controller.set_configs([change("brokers", "0", log_cleaner_threads="2")])
@@ -32,8 +32,57 @@ async def test_settings_are_replaced_and_outlive_a_restart(cluster: Any) -> None
             ("topics", "t"): {"cleanup.policy": "compact"},
             ("brokers", CLUSTER_WIDE): {"log.retention.ms": "7"},
             ("brokers", "0"): {"log.cleaner.threads": "2"},
-            ("clients", "an app/2"): {"producer.byte.rate": "9"},
+            ("clients", "an%20app%2F2"): {"producer.byte.rate": "9"},
         }
+
+
+@pytest.mark.parametrize("has_settings", [False, True])
+async def test_a_client_of_a_user_stands_below_the_user(cluster: Any, has_settings: bool) -> None:
+    controller = await cluster.start(0)
+    if has_settings:
+        await controller.set_configs([change("users", "alice", a="1")])
+    for number in ("1", "2"):
+        await controller.set_configs(
+            [
+                change("users", "alice/clients/c%201", a=number),
+                change("users", "alice/clients/<default>", a="3"),
+            ]
+        )
+    await controller.set_configs([change("users", "<default>/clients/c", a="4")])
+    store = await cluster.session(0)
+    assert await store.children("/config/users") == ["<default>", "alice"]
+    assert await store.children("/config/users/alice/clients") == ["<default>", "c%201"]
+    notes = await store.children(znodes.CONFIG_CHANGES)
+    data, _ = await store.get(f"{znodes.CONFIG_CHANGES}/{notes[-1]}")
+    assert data == b'{"version":2,"entity_path":"users/<default>/clients/c"}'
+    own = {("users", "alice"): {"a": "1"}} if has_settings else {}
+    for image in (controller.image, (await cluster.restart(0)).image):
+        assert image.configs == {
+            ("users", "alice/clients/c%201"): {"a": "2"},
+            ("users", "alice/clients/<default>"): {"a": "3"},
+            ("users", "<default>/clients/c"): {"a": "4"},
+            **own,
+        }
+
+
+async def test_a_user_that_kafka_made_only_for_its_clients_has_no_settings(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    store = await cluster.session(0)
+    stored = znodes.encode_config({"a": "1"})
+    await store.multi(
+        [
+            Create("/config/users/bob", b""),
+            Create("/config/users/bob/clients", b""),
+            Create("/config/users/bob/clients/c", stored),
+        ]
+    )
+    await controller.set_configs([change("users", "bob/clients/d", a="2")])
+    await controller.set_configs([change("users", "bob", a="3")])
+    assert (await cluster.restart(0)).image.configs == {
+        ("users", "bob"): {"a": "3"},
+        ("users", "bob/clients/c"): {"a": "1"},
+        ("users", "bob/clients/d"): {"a": "2"},
+    }
 
 
 async def test_no_settings_are_no_entry(cluster: Any) -> None:

@@ -167,11 +167,47 @@ def test_settings_come_back_as_they_were(config: dict[str, str]) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_any_entity_has_a_path_of_its_own(name: str) -> None:
-    path = znodes.config_path("users", name)
+    path = znodes.config_path("groups", name)
     kind, _, last = path.removeprefix("/config/").partition("/")
-    assert kind == "users"
+    assert kind == "groups"
     assert "/" not in last and last not in (".", "..")
-    assert znodes.config_name(last) == name
+    assert znodes.config_name("groups", last) == name
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_no_name_of_a_user_can_be_taken_for_the_default_or_for_a_path(name: str) -> None:
+    stored = znodes.sanitized(name)
+    assert znodes.desanitized(stored) == name
+    assert set(stored).isdisjoint("/<>") and stored not in (".", "..")
+    path = znodes.config_path("users", stored)
+    assert path == f"/config/users/{stored}"
+    assert znodes.config_name("users", stored) == stored
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("an app/2", "an%20app%2F2"),
+        ("CN=x,O=y", "CN%3Dx%2CO%3Dy"),
+        ("a.b-c_d", "a.b-c_d"),
+        ("a*~+b", "a%2A%7E%2Bb"),
+        ("ü", "%C3%BC"),
+        ("<default>", "%3Cdefault%3E"),
+        ("::1", "%3A%3A1"),
+        ("..", "%2E%2E"),
+    ],
+)
+def test_names_are_sanitized_as_kafka_does_it(name: str, stored: str) -> None:
+    assert znodes.sanitized(name) == stored
+    assert znodes.desanitized(stored) == name
+
+
+def test_a_client_of_a_user_is_named_after_both() -> None:
+    name = znodes.user_client_name("alice", "c")
+    assert znodes.config_path("users", name) == "/config/users/alice/clients/c"
+    assert znodes.user_of("users", name) == "alice"
+    assert znodes.user_of("users", "alice") is None
+    assert znodes.user_of("topics", name) is None
 
 
 def test_usual_entities_are_written_as_they_are() -> None:

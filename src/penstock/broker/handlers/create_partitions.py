@@ -3,6 +3,7 @@
 from collections import Counter
 
 from penstock.broker.context import RequestContext
+from penstock.broker.quotas.mutations import permits
 from penstock.cluster.controller import NewPartitions
 from penstock.errors import InvalidRequest, ProtocolError
 from penstock.protocol.messages.create_partitions import (
@@ -12,18 +13,20 @@ from penstock.protocol.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 
+_FIRST_VERSION_WITH_QUOTA_ERROR = 3
+
 
 async def handle(
     request: CreatePartitionsRequest, context: RequestContext
 ) -> CreatePartitionsResponse:
     counts = Counter(topic.name for topic in request.topics)
     wanted = [_growth(topic) for topic in request.topics if counts[topic.name] == 1]
+    outcomes = {} if request.validate_only else _not_permitted(wanted, context)
+    wanted = [growth for growth in wanted if growth.name not in outcomes]
     made = await context.broker.controller.create_partitions(
         wanted, validate_only=request.validate_only
     )
-    outcomes: dict[str, ProtocolError | None] = {
-        growth.name: outcome for growth, outcome in zip(wanted, made, strict=True)
-    }
+    outcomes.update((growth.name, made_of) for growth, made_of in zip(wanted, made, strict=True))
     twice = InvalidRequest("Duplicate topic name.")
     return CreatePartitionsResponse(
         results=[_result(name, outcomes.get(name, twice)) for name in counts]
@@ -36,6 +39,24 @@ def error_response(
     """The same error for every topic."""
     names = dict.fromkeys(topic.name for topic in request.topics)
     return CreatePartitionsResponse(results=[_result(name, error) for name in names])
+
+
+def _not_permitted(
+    wanted: list[NewPartitions], context: RequestContext
+) -> dict[str, ProtocolError | None]:
+    """What the client may not have now; what is not there or does not grow costs nothing."""
+    allowed = permits(context, strict_from=_FIRST_VERSION_WITH_QUOTA_ERROR)
+    refused: dict[str, ProtocolError | None] = {}
+    for growth in wanted:
+        topic = context.broker.image.topics.get(growth.name)
+        added = growth.total_count - len(topic.partitions) if topic else 0
+        if added <= 0:
+            continue
+        try:
+            allowed.take(added)
+        except ProtocolError as error:
+            refused[growth.name] = error
+    return refused
 
 
 def _growth(topic: CreatePartitionsTopic) -> NewPartitions:

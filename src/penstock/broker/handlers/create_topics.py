@@ -7,6 +7,7 @@ there are brokers enough, is the controller's to decide.
 from collections import Counter
 
 from penstock.broker.context import Broker, RequestContext
+from penstock.broker.quotas.mutations import Permits, permits
 from penstock.cluster.controller import NewTopic
 from penstock.cluster.image import TopicImage
 from penstock.cluster.topic_names import check_topic_name
@@ -33,12 +34,16 @@ from penstock.protocol.primitives import ZERO_UUID
 
 _DEFAULT = -1
 _FIRST_VERSION_WITH_CONFIGS = 5
+_FIRST_VERSION_WITH_QUOTA_ERROR = 6
 
 
 async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
     broker = context.broker
     plans = {name: _plan_or_error(topic, broker) for name, topic in _by_name(request).items()}
     plans.update((name, InvalidRequest("Duplicate topic name.")) for name in _twice(request))
+    if not request.validate_only:
+        allowed = permits(context, strict_from=_FIRST_VERSION_WITH_QUOTA_ERROR)
+        plans = {name: _permitted(plan, allowed) for name, plan in plans.items()}
     wanted = [plan for plan in plans.values() if isinstance(plan, NewTopic)]
     made = await broker.controller.create_topics(wanted, validate_only=request.validate_only)
     outcomes: dict[str, TopicImage | ProtocolError] = {
@@ -75,6 +80,16 @@ def _plan_or_error(topic: CreatableTopic, broker: Broker) -> NewTopic | Protocol
         return _plan(topic, broker)
     except ProtocolError as error:
         return error
+
+
+def _permitted(plan: NewTopic | ProtocolError, allowed: Permits) -> NewTopic | ProtocolError:
+    if isinstance(plan, ProtocolError):
+        return plan
+    try:
+        allowed.take(len(plan.assignments) if plan.assignments else plan.partition_count)
+    except ProtocolError as error:
+        return error
+    return plan
 
 
 def _plan(topic: CreatableTopic, broker: Broker) -> NewTopic:

@@ -7,6 +7,7 @@ deletion is the controller's, and the files follow when the image says the topic
 from collections import Counter
 
 from penstock.broker.context import RequestContext
+from penstock.broker.quotas.mutations import Permits, permits
 from penstock.cluster.image import ClusterImage
 from penstock.errors import (
     InvalidRequest,
@@ -24,6 +25,7 @@ from penstock.protocol.messages.delete_topics import (
 from penstock.protocol.primitives import ZERO_UUID
 
 _FIRST_VERSION_WITH_DISABLED_ERROR = 3
+_FIRST_VERSION_WITH_QUOTA_ERROR = 5
 _FIRST_VERSION_WITH_IDS = 6
 
 
@@ -32,6 +34,10 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
     image = context.broker.image
     entries = _entries(request, context.version)
     results = resolve(entries, image)
+    allowed = permits(context, strict_from=_FIRST_VERSION_WITH_QUOTA_ERROR)
+    for result in results:
+        if not result.error_code:
+            _ask_permit(result, image, allowed)
     names = [result.name for result in results if not result.error_code and result.name]
     outcomes = dict(zip(names, await context.broker.controller.delete_topics(names), strict=True))
     for result in results:
@@ -108,6 +114,13 @@ def _fill_in(result: DeletableTopicResult, image: ClusterImage, count: int) -> N
     if topic is None:
         raise UnknownTopicOrPartition("This server does not host this topic-partition.")
     result.topic_id = topic.topic_id
+
+
+def _ask_permit(result: DeletableTopicResult, image: ClusterImage, allowed: Permits) -> None:
+    try:
+        allowed.take(len(image.topics[result.name or ""].partitions))
+    except ProtocolError as error:
+        _fail(result, error)
 
 
 def _without_same_topic(results: list[DeletableTopicResult]) -> list[DeletableTopicResult]:

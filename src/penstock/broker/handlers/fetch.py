@@ -9,7 +9,9 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, TypeAlias
 
 from penstock.broker.context import Broker, RequestContext
-from penstock.broker.fetch_sessions import FetchedPartition, FetchPlan, Key
+from penstock.broker.fetch_sessions import NO_SESSION, FetchedPartition, FetchPlan, Key
+from penstock.broker.quotas.bill import is_from_follower
+from penstock.broker.quotas.clients import Meter
 from penstock.errors import (
     ErrorCode,
     InconsistentTopicId,
@@ -45,11 +47,14 @@ def handle(
     request: FetchRequest, context: RequestContext
 ) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
     plan = _plan(request, context)
+    meter = None
+    if context.broker.quotas.is_active:
+        meter = _bounded_by_quota(request, context)
     found = _read(plan, request, context)
     missing = request.min_bytes - _size(found)
     if missing <= 0 or request.max_wait_ms <= 0 or not found or _has_error(found):
-        return _response(plan, found, context)
-    return _when_grown(plan, request, context, missing)
+        return _response_within(meter, plan, found, context)
+    return _when_grown(plan, request, context, missing, meter)
 
 
 def error_response(request: FetchRequest, error: ProtocolError) -> FetchResponse:
@@ -94,6 +99,42 @@ def _plan(request: FetchRequest, context: RequestContext) -> FetchPlan:
         uses_topic_ids=uses_topic_ids,
         now_ms=context.broker.now_ms(),
     )
+
+
+# What the client's quota allows
+
+
+def _bounded_by_quota(request: FetchRequest, context: RequestContext) -> Meter | None:
+    """The client's meter; what it asks for is cut to what it could ever get at once."""
+    if is_from_follower(request, context):
+        return None
+    meter = context.broker.quotas.of(context.principal, context.client_id).fetch
+    if meter is not None:
+        request.max_bytes = min(request.max_bytes, meter.burst)
+        request.min_bytes = min(request.min_bytes, request.max_bytes)
+    return meter
+
+
+def _response_within(
+    meter: Meter | None, plan: FetchPlan, found: list[_Found], context: RequestContext
+) -> FetchResponse:
+    if meter is None:
+        return _response(plan, found, context)
+    size, now_ms = _size(found), context.broker.quotas.now_ms()
+    context.throttle_ms = meter.charge(size, now_ms)
+    # A batch larger than the quota ever allows is sent when nothing else was: it must get through.
+    if not context.throttle_ms or meter.used.total <= size:
+        return _response(plan, found, context)
+    meter.refund(size, now_ms)
+    return _nothing_yet(plan, context)
+
+
+def _nothing_yet(plan: FetchPlan, context: RequestContext) -> FetchResponse:
+    """No records now, and nothing told of the partitions: the next answer says it all."""
+    if plan.is_incremental:
+        return FetchResponse(session_id=plan.session_id, responses=[])
+    context.broker.fetch_sessions.forget(plan.session_id)  # An empty answer cannot begin one.
+    return FetchResponse(session_id=NO_SESSION, responses=[])
 
 
 # What is there
@@ -203,7 +244,11 @@ class _LongPoll:
 
 
 async def _when_grown(
-    plan: FetchPlan, request: FetchRequest, context: RequestContext, missing: int
+    plan: FetchPlan,
+    request: FetchRequest,
+    context: RequestContext,
+    missing: int,
+    meter: Meter | None,
 ) -> FetchResponse:
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + request.max_wait_ms / 1000
@@ -212,7 +257,7 @@ async def _when_grown(
         found = _read(plan, request, context)
         missing = request.min_bytes - _size(found)
         if missing <= 0 or loop.time() >= deadline_s or _has_error(found):
-            return _response(plan, found, context)
+            return _response_within(meter, plan, found, context)
 
 
 async def _growth(plan: FetchPlan, broker: Broker, missing: int, deadline_s: float) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.broker.context import RequestContext
 from penstock.broker.internal_topics import create_on_use
+from penstock.broker.quotas.mutations import permits
 from penstock.broker.visible import (
     CLUSTER_OPERATIONS,
     TOPIC_OPERATIONS,
@@ -123,6 +124,9 @@ async def _after_creation(
     failed: dict[str, ErrorCode],
     creatable: list[str],
 ) -> MetadataResponse:
+    # Clients do not expect to be refused here, so they are made to wait after.
+    allowed = permits(context, strict_from=None)
+    allowed.take(len(creatable) * context.broker.config.num_partitions)
     errors = await create_on_use(context.broker, creatable)
     failed.update((name, _creation_error(errors.get(name))) for name in creatable)
     return _response(request, context, names=names, failed=failed)
