@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import resource
 import signal
 import sys
 import uuid
@@ -86,6 +87,7 @@ async def run(config: BrokerConfig) -> None:
 async def serving(config: BrokerConfig) -> AsyncIterator[Broker]:
     """A broker that answers requests while the context is open."""
     _refuse_what_is_not_there_yet(config)
+    _allow_open_files()
     executor = ThreadPoolExecutor(config.background_threads, "background")
     asyncio.get_running_loop().set_default_executor(executor)
     async with AsyncExitStack() as stack:
@@ -134,6 +136,13 @@ def _refuse_what_is_not_there_yet(config: BrokerConfig) -> None:
             "authorizer.class.name is set, but access control is not supported yet: remove it to "
             "run a broker that lets every client do everything"
         )
+
+
+def _allow_open_files() -> None:
+    """A partition keeps a file open and so does a connection; the usual 1,024 are soon used up."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 # The parts, in the order of `serving`
@@ -385,10 +394,14 @@ async def _cancelled(task: "asyncio.Task[None]") -> None:
 
 async def _leave(broker: Broker, registered: Registration) -> None:
     """Controlled shutdown: say goodbye while everything still works."""
-    if broker.config.controlled_shutdown_enable:
-        await broker.controller.begin_shutdown(broker.broker_id)
-    await registration.withdraw(broker.store, registered)
-    await broker.controller.resign()
+    try:
+        if broker.config.controlled_shutdown_enable:
+            await broker.controller.begin_shutdown(broker.broker_id)
+        await registration.withdraw(broker.store, registered)
+        await broker.controller.resign()
+    except PenstockError as error:
+        # The logs must be closed cleanly all the same; the end of the session says the rest.
+        log.warning("The goodbye did not reach the metadata store: %s", error)
 
 
 def _stop_on_signals(stopping: asyncio.Event) -> None:
