@@ -27,5 +27,5 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     with server:
         server.start()
         yield server
-        assert "Traceback" not in server.log, server.log_end
+        assert server.tracebacks() == {}
         server.stop()

@@ -64,7 +64,8 @@ class KafkaProcess(ServerProcess):
 
     def format(self) -> None:
         """What `kafka-storage.sh format` does."""
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # Begins with a letter: an id that begins with a dash looks like an option to the tool.
+        cluster_id = base64.urlsafe_b64encode(bytes(1) + uuid.uuid4().bytes[1:]).decode()[:22]
         command = ["java", "-cp", f"{self.jars}/*", "kafka.tools.StorageTool", "format"]
         command += ["-t", cluster_id, "-c", str(self.properties)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Self
 
@@ -75,6 +76,15 @@ class ServerProcess:
         """The last of the log for a message, without the settings printed at each start."""
         lines = [line for line in self.log.splitlines() if not line.startswith("\t")]
         return "\n".join(lines)[-4000:]
+
+    def tracebacks(self) -> dict[str, str]:
+        """Each error of the server's own that its log shows, once, by its last line."""
+        found: dict[str, str] = {}
+        for block in self.log.split("Traceback (most recent call last):\n")[1:]:
+            lines = list(takewhile(lambda line: not line.startswith("[20"), block.splitlines()))
+            text = "\n".join(lines).strip()
+            found.setdefault(text.rpartition("\n")[2], text)
+        return found
 
     def launch(self) -> None:
         """Start the process and return at once."""
