@@ -45,6 +45,32 @@ TOOLS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """`penstock COMMAND ...`."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    return _guarded(lambda: _penstock(arguments))
+
+
+def kafka_tool() -> int:
+    """A kafka-* command: the name it was called by says which."""
+    command = os.path.basename(sys.argv[0])  # noqa: PTH119  (pathlib would slow every start)
+    tool = tool_named(command)
+    if tool is None:
+        print(f"{command} is not a command of penstock.", file=sys.stderr)
+        return 1
+    return _guarded(lambda: run(tool, sys.argv[1:]))
+
+
+def tool_named(name: str) -> Tool | None:
+    """The tool of a name such as topics, kafka-topics or kafka-topics.sh."""
+    name = name.removesuffix(".sh")
+    return next((tool for tool in TOOLS if name == tool.name or name in tool.commands), None)
+
+
+def run(tool: Tool, arguments: Sequence[str]) -> int:
+    """Import a tool and run it; what it raises is for the caller."""
+    main_of_tool = cast(Callable[[Sequence[str]], int], import_module(tool.module).main)
+    return main_of_tool(arguments)
+
+
+def _penstock(arguments: list[str]) -> int:
     if not arguments:
         print(_overview(), file=sys.stderr)
         return 1
@@ -64,29 +90,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(tool, arguments[1:])
 
 
-def kafka_tool() -> int:
-    """A kafka-* command: the name it was called by says which."""
-    command = os.path.basename(sys.argv[0])  # noqa: PTH119  (pathlib would slow every start)
-    tool = tool_named(command)
-    if tool is None:
-        print(f"{command} is not a command of penstock.", file=sys.stderr)
-        return 1
-    return run(tool, sys.argv[1:])
-
-
-def tool_named(name: str) -> Tool | None:
-    """The tool of a name such as topics, kafka-topics or kafka-topics.sh."""
-    name = name.removesuffix(".sh")
-    return next((tool for tool in TOOLS if name == tool.name or name in tool.commands), None)
-
-
-def run(tool: Tool, arguments: Sequence[str]) -> int:
-    """Run a tool and turn what it raises into a sentence and an exit code."""
+def _guarded(command: Callable[[], int]) -> int:
+    """Turn what a command raises into a sentence and an exit code."""
     from penstock.errors import PenstockError
 
-    main_of_tool = cast(Callable[[Sequence[str]], int], import_module(tool.module).main)
     try:
-        code = main_of_tool(arguments)
+        code = command()
         sys.stdout.flush()
     except PenstockError as error:
         print(error, file=sys.stderr)
