@@ -7,6 +7,7 @@ What is being started (Penstock, Apache Kafka) is the business of the modules be
 import contextlib
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -80,7 +81,8 @@ class ServerProcess:
     def tracebacks(self) -> dict[str, str]:
         """Each error of the server's own that its log shows, once, by its last line."""
         found: dict[str, str] = {}
-        for block in self.log.split("Traceback (most recent call last):\n")[1:]:
+        # A chained exception belongs to the one it was raised from.
+        for block in re.split(r"(?<!exception:\n\n)Traceback \(most recent", self.log)[1:]:
             lines = list(takewhile(lambda line: not line.startswith("[20"), block.splitlines()))
             text = "\n".join(lines).strip()
             found.setdefault(text.rpartition("\n")[2], text)
