@@ -119,10 +119,13 @@ def _legacy_header(data: memoryview) -> BatchHeader:
 
 
 def verified_batches(
-    file: LogFile, position: int, size: int
+    file: LogFile, position: int, size: int, *, buffer_bytes: int = _VERIFY_BYTES
 ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-    """Every batch with length, magic and CRC checked; CorruptRecord at the first that is not."""
-    buffer = memoryview(bytearray(min(_VERIFY_BYTES, max(size - position, 1))))
+    """Every batch with length, magic and CRC checked; CorruptRecord at the first that is not.
+
+    A batch stays readable until the next is asked for.
+    """
+    buffer = memoryview(bytearray(min(buffer_bytes, max(size - position, 1))))
     start = end = position  # The file's bytes that the buffer holds.
     while position < size:
         wanted = _wanted_bytes(buffer[position - start : end - start], size - position)

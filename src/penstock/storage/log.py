@@ -38,10 +38,11 @@ from penstock.storage.log_config import LogConfig
 from penstock.storage.log_state import LogState
 from penstock.storage.producers import ProducerEntry, SequencedBatch
 from penstock.storage.recovery import Loading, load_log, reindex
-from penstock.storage.removal import DeletedSegment, leave, replace_segments, retain
+from penstock.storage.removal import DeletedSegment, leave, retain
 from penstock.storage.rolling import roll
 from penstock.storage.segment import INT_MAX, CorruptIndex, ReadResult, Segment, TimestampOffset
 from penstock.storage.segment_row import SegmentRow
+from penstock.storage.swap import swap
 from penstock.storage.topic_partition import (
     DELETE,
     TopicPartition,
@@ -465,11 +466,11 @@ class Log(LogState):
 
     def replace_segments(
         self, new: Sequence[Segment], old: Sequence[Segment], *, now_ms: int
-    ) -> None:
-        """Put cleaned segments (`.cleaned`, closed) in the place of others, crash or no crash."""
-        with self._lock, self._storage_errors():
+    ) -> bool:
+        """Put cleaned segments (`.cleaned`, closed) in the place of others; see `swap.py`."""
+        with self._storage_errors():
             due_ms = now_ms + self.config.file_delete_delay_ms
-            replace_segments(self, new, old, due_ms=due_ms)
+            return swap(self, self._lock, new, old, due_ms=due_ms)
 
     # Closing
 

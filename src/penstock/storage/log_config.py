@@ -5,7 +5,7 @@ Where a value comes from, what is allowed and what the broker's own default is, 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 LONG_MAX: Final = 2**63 - 1
@@ -49,6 +49,15 @@ class LogConfig:
     leader_replication_throttled_replicas: tuple[str, ...] = ()
     follower_replication_throttled_replicas: tuple[str, ...] = ()
     producer_id_expiration_ms: int = DAY_MS  # The broker's setting; topics cannot change it.
+    roll_ms: int = field(init=False)  # How far in time a segment goes.
+
+    def __post_init__(self) -> None:
+        """The active segment is never compacted, so it must end within the compaction lag."""
+        is_bounded = self.is_compacted and self.max_compaction_lag_ms > 0
+        roll_ms = (
+            min(self.segment_ms, self.max_compaction_lag_ms) if is_bounded else self.segment_ms
+        )
+        object.__setattr__(self, "roll_ms", roll_ms)
 
     @property
     def is_append_time(self) -> bool:
@@ -74,7 +83,7 @@ class LogConfig:
         return cls(**known)  # type: ignore[arg-type]
 
 
-_FIELDS: Final = frozenset(field.name for field in fields(LogConfig))
+_FIELDS: Final = frozenset(field.name for field in fields(LogConfig) if field.init)
 
 
 def _collected(field: str, value: object) -> object:

@@ -51,6 +51,7 @@ class LogDir:
             self._recovery_points = self._read(checkpoints.RECOVERY_POINTS)
             self._high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
             self._start_offsets = self._read(checkpoints.LOG_START_OFFSETS)
+            self._cleaned_offsets = self._read(checkpoints.CLEANER_OFFSETS)
             self._look_around()
         except BaseException:
             self.unlock()
@@ -105,6 +106,7 @@ class LogDir:
             raise KafkaStorage(f"{self.found[partition]} cannot be opened: {error}") from error
         committed = self._high_watermarks.get(partition, 0)
         log.high_watermark = min(max(committed, log.log_start_offset), log.log_end_offset)
+        log.cleaned_offset = self._cleaned_offsets.get(partition)
         self.logs[partition] = log
         return log
 
@@ -133,7 +135,12 @@ class LogDir:
         """The partition leaves this directory."""
         self.found.pop(partition, None)
         self.logs.pop(partition, None)
-        for noted in (self._recovery_points, self._high_watermarks, self._start_offsets):
+        for noted in (
+            self._recovery_points,
+            self._high_watermarks,
+            self._start_offsets,
+            self._cleaned_offsets,
+        ):
             noted.pop(partition, None)
 
     def set_aside(self, partition: TopicPartition) -> Path:
@@ -162,6 +169,15 @@ class LogDir:
         }
         self._note(checkpoints.LOG_START_OFFSETS, self._start_offsets, now)
 
+    def write_cleaned_offsets(self) -> None:
+        """How far the logs are compacted; only of those that ever were."""
+        now = {
+            partition: log.cleaned_offset
+            for partition, log in tuple(self.logs.items())  # Another thread may write this.
+            if log.cleaned_offset is not None
+        }
+        self._note(checkpoints.CLEANER_OFFSETS, self._cleaned_offsets, now)
+
     def _note(self, name: str, noted: Offsets, now: Offsets) -> None:
         """What was noted of partitions that are not open stays."""
         kept = {partition: at for partition, at in noted.items() if partition not in self.logs}
@@ -176,6 +192,7 @@ class LogDir:
         self.write_recovery_points()
         self.write_high_watermarks()
         self.write_start_offsets()
+        self.write_cleaned_offsets()
         if is_clean and self.identity != NOBODYS:
             checkpoints.write_clean_stop(self.path, broker_epoch)
         self.unlock()

@@ -220,6 +220,10 @@ class LogDirs:
         for found in self.dirs:
             found.write_start_offsets()
 
+    def write_cleaned_offsets(self) -> None:
+        for found in self.dirs:
+            found.write_cleaned_offsets()
+
     def close(self) -> None:
         """Close every log and let the directories go."""
         for found in self.dirs:

@@ -13,6 +13,7 @@ from penstock.storage.leader_epochs import LeaderEpochs
 from penstock.storage.log_config import LogConfig
 from penstock.storage.producer_state import ProducerState
 from penstock.storage.recovery import LoadedLog
+from penstock.storage.segment import Segment
 from penstock.storage.segment_row import SegmentRow
 from penstock.storage.topic_partition import TopicPartition
 
@@ -37,6 +38,8 @@ class LogState:
         self.producer_state = loaded.producers
         self.epoch_history = loaded.epochs
         self.cut_count = 0  # How often the log was truncated.
+        self.cleaned_offset: int | None = None  # Up to where it is compacted; None: never was.
+        self.offered: tuple[Segment, ...] = ()  # Cleaned segments about to take their place.
         self.doomed = DoomedFiles()
         self.failure: str | None = None  # None: healthy; a sentence: never writable again.
         self.report = report
@@ -63,3 +66,5 @@ class LogState:
         self.log_start_offset = min(self.log_start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
         self.high_watermark = min(self.high_watermark, offset)
+        if self.cleaned_offset is not None:
+            self.cleaned_offset = min(self.cleaned_offset, offset)

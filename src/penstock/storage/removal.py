@@ -1,16 +1,18 @@
-"""Taking segments out of a log: they are renamed now, and their files go after a delay."""
+"""Taking segments out of a log: they are renamed now, and their files go after a delay.
+
+All of this is done under the log's lock.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from penstock.storage.durable_file import sync_directory
 from penstock.storage.log_state import LogState
 from penstock.storage.retention import deletable
 from penstock.storage.rolling import roll
 from penstock.storage.segment import Segment
-from penstock.storage.segment_files import DELETED, SWAP
+from penstock.storage.segment_files import DELETED
 
 
 class DeletedSegment(NamedTuple):
@@ -42,6 +44,7 @@ def retain(log: LogState, now_ms: int) -> list[DeletedSegment]:
 
 def _remove_oldest(log: LogState, old: Sequence[Segment], *, due_ms: int) -> None:
     """Move the log's start first: nobody shall look for what is being renamed."""
+    withdraw(log)
     row = log.row
     row.replace(old, [])
     if row.first.base_offset > log.log_start_offset:
@@ -50,28 +53,11 @@ def _remove_oldest(log: LogState, old: Sequence[Segment], *, due_ms: int) -> Non
         doom(log, segment, log.producer_state.forget_snapshot(segment.base_offset), due_ms=due_ms)
 
 
-def replace_segments(
-    log: LogState, new: Sequence[Segment], old: Sequence[Segment], *, due_ms: int
-) -> None:
-    """Put cleaned segments in the place of others, crash or no crash.
-
-    Until all are `.swap` a restart drops them; from then on a restart completes the swap.
-    """
-    for segment in new:
-        segment.sync()
-    # From the last on: a crash in between leaves the first `.cleaned`, which voids the others.
-    for segment in sorted(new, key=lambda segment: -segment.base_offset):
-        segment.rename(SWAP)
-    sync_directory(log.dir)
-    log.row.replace(old, new)
-    for segment in old:
-        snapshot = None
-        if segment.base_offset not in log.row.bases:
-            snapshot = log.producer_state.forget_snapshot(segment.base_offset)
-        doom(log, segment, snapshot, due_ms=due_ms)
-    for segment in new:
-        segment.rename("")
-    sync_directory(log.dir)
+def withdraw(log: LogState) -> None:
+    """The log is about to change under an offer: a restart must not bring back what goes now."""
+    for segment in log.offered:
+        segment.delete()
+    log.offered = ()
 
 
 def doom(log: LogState, segment: Segment, snapshot: Path | None, *, due_ms: int) -> None:

@@ -233,7 +233,7 @@ class Segment:
         return (
             self.size + size > config.segment_bytes
             or last_offset - self.base_offset > INT_MAX
-            or self._waited_ms(timestamp, now_ms) > config.segment_ms - self.jitter_ms
+            or self._waited_ms(timestamp, now_ms) > config.roll_ms - self.jitter_ms
             or self.offsets.is_full
             or self.times.is_full
         )
@@ -379,7 +379,10 @@ class Segment:
         """The first record with the largest timestamp, leaving out those before an offset."""
         if from_offset <= self.base_offset:
             largest = self.largest.timestamp
-            return self.find_timestamp(largest, from_offset) if largest >= 0 else None
+            found = self.find_timestamp(largest, from_offset) if largest >= 0 else None
+            if found is not None or largest < 0:
+                return found
+            # It was that of a batch whose records compaction took: look at all the others.
         file, best = self.file, None
         for at, header in read_headers(file, self.position_of(from_offset), self.size):
             if best is None or header.max_timestamp > best.timestamp:

@@ -79,8 +79,9 @@ def _complete_swaps(
     if logs:
         start = min(file.base_offset for file in logs)
         end = max(_end_offset(file) for file in logs)
+        bases = {file.base_offset for file in logs}  # One that nothing is left in ends there, too.
         for file in files:
-            if not file.state and start <= file.base_offset < end:
+            if not file.state and (start <= file.base_offset < end or file.base_offset in bases):
                 Path(file.path).unlink()
         report(f"Completed the swap of cleaned segments {start} to {end} in {directory}")
     for file in swaps:

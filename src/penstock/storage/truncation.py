@@ -7,7 +7,7 @@ dropped segments are renamed at once and removed with the next chores.
 from penstock.storage.log_config import LONG_MAX
 from penstock.storage.log_state import LogState
 from penstock.storage.recovery import deep_snapshot, replay_producers
-from penstock.storage.removal import doom
+from penstock.storage.removal import doom, withdraw
 from penstock.storage.segment import Segment
 from penstock.storage.segment_row import SegmentRow
 
@@ -23,6 +23,7 @@ def truncate_to(log: LogState, offset: int) -> None:
 
 
 def _cut(log: LogState, offset: int) -> None:
+    withdraw(log)
     row = log.row
     # The batch with the offset may be in an earlier segment than the offset's own.
     later = [segment for segment in row.segments[1:] if segment.base_offset > offset]
@@ -49,6 +50,7 @@ def _reload_producers(log: LogState, end_offset: int) -> None:
 
 def start_anew(log: LogState, offset: int) -> None:
     """Forget everything and go on at another offset."""
+    withdraw(log)
     old = log.row.segments
     for segment in old:
         doom(log, segment, None, due_ms=0)

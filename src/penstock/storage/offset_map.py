@@ -1,0 +1,106 @@
+"""The newest offset of every key, in memory of a fixed size: what compaction decides by.
+
+An entry takes 24 bytes, as with Apache Kafka: 16 for a digest that stands for the key, 8 for the
+offset. The digest is the interpreter's own keyed hash, taken of the key and of the key with one
+byte more, which makes 128 bits: with ten million keys two of them are taken for one with a
+probability of 10^-25.
+
+A dict of Python objects would take eight times as much, so entries lie in plain byte arrays. They
+are divided into buckets small enough that `bytearray.find`, which runs in C, looks through one in
+less time than a few steps of the interpreter take. A full bucket passes on to the next.
+"""
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Final
+
+ENTRY_BYTES: Final = 24
+NOT_FOUND: Final = -1
+
+_DIGEST_BYTES: Final = 16
+_BUCKET_ENTRIES: Final = 32
+_BUCKET_BYTES: Final = _BUCKET_ENTRIES * ENTRY_BYTES
+_BUCKET_WORDS: Final = _BUCKET_BYTES // 8
+_FIRST_OFFSET: Final = _BUCKET_ENTRIES * _DIGEST_BYTES // 8  # In a bucket, behind its digests.
+_digest: Final = Struct("qq").pack
+_MORE: Final = b"\1"
+
+
+class OffsetMap:
+    """At most `entries_max` keys."""
+
+    __slots__ = ("_buckets", "_counts", "_words", "entries_max", "size")
+
+    def __init__(self, *, buffer_bytes: int, load_factor: float = 0.9) -> None:
+        bucket_count = max(1, buffer_bytes // _BUCKET_BYTES)
+        slots = bucket_count * _BUCKET_ENTRIES
+        self.entries_max = max(1, min(int(slots * load_factor), slots - 1))
+        self.size = 0
+        self._buckets = bytearray(bucket_count * _BUCKET_BYTES)
+        self._words = memoryview(self._buckets).cast("q")
+        self._counts = bytearray(bucket_count)
+
+    @property
+    def room(self) -> int:
+        """How many new keys still fit."""
+        return self.entries_max - self.size
+
+    @property
+    def used_bytes(self) -> int:
+        """What the keys take of the buffer."""
+        return self.size * ENTRY_BYTES
+
+    def put(self, keys: Sequence[bytes], offsets: Sequence[int]) -> list[int]:
+        """Note where the keys, no more than there is room for, were seen last.
+
+        Offsets only grow from one call to the next. Returns the offsets that are replaced.
+        """
+        buckets, words, counts = self._buckets, self._words, self._counts
+        bucket_count, find = len(counts), buckets.find
+        replaced = []
+        for key, offset in zip(keys, offsets, strict=True):
+            number = hash(key)
+            digest = _digest(number, hash(key + _MORE))
+            bucket = number % bucket_count
+            while True:
+                start = bucket * _BUCKET_BYTES
+                count = counts[bucket]
+                end = start + count * _DIGEST_BYTES
+                # Found between two digests is as unlikely as two keys with one digest.
+                at = find(digest, start, end)
+                if at >= 0:
+                    at = bucket * _BUCKET_WORDS + _FIRST_OFFSET + (at - start) // _DIGEST_BYTES
+                    replaced.append(words[at])
+                    words[at] = offset
+                    break
+                if count < _BUCKET_ENTRIES:
+                    buckets[end : end + _DIGEST_BYTES] = digest
+                    words[bucket * _BUCKET_WORDS + _FIRST_OFFSET + count] = offset
+                    counts[bucket] = count + 1
+                    self.size += 1
+                    break
+                bucket = (bucket + 1) % bucket_count
+        return replaced
+
+    def newest(self, keys: Sequence[bytes]) -> list[int]:
+        """The newest offset of each key; NOT_FOUND where there is none."""
+        words, counts = self._words, self._counts
+        bucket_count, find = len(counts), self._buckets.find
+        found = []
+        for key in keys:
+            number = hash(key)
+            digest = _digest(number, hash(key + _MORE))
+            bucket = number % bucket_count
+            while True:
+                start = bucket * _BUCKET_BYTES
+                count = counts[bucket]
+                at = find(digest, start, start + count * _DIGEST_BYTES)
+                if at >= 0:
+                    at = bucket * _BUCKET_WORDS + _FIRST_OFFSET + (at - start) // _DIGEST_BYTES
+                    found.append(words[at])
+                    break
+                if count < _BUCKET_ENTRIES:
+                    found.append(NOT_FOUND)
+                    break
+                bucket = (bucket + 1) % bucket_count
+        return found
