@@ -5,6 +5,7 @@ batch stays a view on the received frame all the way to the file.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable
 from typing import TypeAlias
 
@@ -17,6 +18,7 @@ from penstock.errors import (
     NotEnoughReplicas,
     ProtocolError,
     RequestTimedOut,
+    UnknownServerError,
     UnknownTopicId,
 )
 from penstock.net.connection import CloseConnection
@@ -33,6 +35,8 @@ from penstock.replica.partition import Partition
 from penstock.storage.log import Appended
 from penstock.transactions.admission import Claim
 from penstock.transactions.transaction import Identity
+
+log = logging.getLogger("kafka.server.KafkaApis")
 
 _FIRST_VERSION_WITH_ABORTABLE = 11
 _FIRST_VERSION_THAT_ADDS = 12  # Clients of transaction version 2 add partitions by writing.
@@ -205,6 +209,9 @@ async def _when_replicated(
         error = wait.exception()
         if isinstance(error, ProtocolError):
             _fail(answer, error)
+        elif error is not None:
+            log.error("An append failed unexpectedly", exc_info=error)
+            _fail(answer, UnknownServerError("see the broker's log"))
     return response
 
 
