@@ -17,7 +17,8 @@ from penstock.protocol.messages.delete_groups import (
 def handle(
     request: DeleteGroupsRequest, context: RequestContext
 ) -> DeleteGroupsResponse | Coroutine[Any, Any, DeleteGroupsResponse]:
-    outcomes = {group_id: _delete(group_id, context) for group_id in request.groups_names}
+    asked = dict.fromkeys(request.groups_names)  # A group named twice is deleted once.
+    outcomes = {group_id: _delete(group_id, context) for group_id in asked}
     if any(iscoroutine(outcome) for outcome in outcomes.values()):
         return _later(outcomes)
     return _response({g: o for g, o in outcomes.items() if isinstance(o, ErrorCode)})

@@ -26,18 +26,20 @@ def _described(group_id: str, context: RequestContext) -> DescribedGroup:
     try:
         return context.broker.groups.led_shard(group_id).shard.described(group_id)
     except GroupIdNotFound as error:
-        dead = _failed(group_id, error)
-        dead.group_state = _DEAD
         if context.version < _UNKNOWN_IS_ERROR_FROM:
-            dead.error_code = 0
-            dead.error_message = None
-        return dead
+            return DescribedGroup(group_id=group_id, group_state=_DEAD)
+        return DescribedGroup(
+            group_id=group_id,
+            group_state=_DEAD,
+            error_code=int(error.code),
+            error_message=str(error),
+        )
     except ProtocolError as error:
         return _failed(group_id, error)
 
 
 def _failed(group_id: str, error: ProtocolError) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=int(error.code), error_message=str(error))
+    return DescribedGroup(group_id=group_id, error_code=int(error.code))
 
 
 def error_response(request: DescribeGroupsRequest, error: ProtocolError) -> DescribeGroupsResponse:
