@@ -1,9 +1,11 @@
 """The listener and its connections, with real sockets on the loopback."""
 
 import asyncio
+import gc
 import os
 import socket
 import tempfile
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from penstock.net.buffers import BufferPool
 from penstock.net.connection import CloseConnection, Connection, ConnectionLimits
-from penstock.net.listener import Listener, ListenerLimits
+from penstock.net.listener import Listener, ListenerLimits, Turnstile
 from penstock.telemetry.metrics import ListenerMetrics
 
 FRAME_BYTES_MAX = 1 << 20
@@ -56,6 +58,7 @@ def serving(
     per_ip_max: int = 100,
     idle_s_max: float | None = None,
     send_buffer_bytes: int | None = None,
+    turnstile: Turnstile | None = None,
 ) -> None:
     async def run() -> None:
         listener = Listener(
@@ -76,7 +79,7 @@ def serving(
             pool=BufferPool(),
         )
         listener.bind()
-        listener.start(dispatch, ListenerMetrics())
+        listener.start(dispatch, ListenerMetrics(), turnstile)
         try:
             await asyncio.wait_for(scenario(listener), timeout=30)
         finally:
@@ -400,3 +403,146 @@ def test_a_muted_connection_is_answered_first_and_read_later() -> None:
         assert loop.time() - answered_s > 0.1
 
     serving(dispatch, scenario)
+
+
+def test_the_longest_of_several_mutes_counts() -> None:
+    muted: list[Connection] = []
+
+    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+        if not muted:
+            for seconds in (0.01, 0.3, 0.02):
+                connection.mute_for(seconds)
+            muted.append(connection)
+        return echo(connection, frame)
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        loop = asyncio.get_running_loop()
+        peer.send(framed(b"too much") + framed(b"next"))
+        assert await peer.answer() == b"too much"
+        answered_s = loop.time()
+        assert await peer.answer() == b"next"
+        assert loop.time() - answered_s > 0.15
+
+    serving(dispatch, scenario)
+
+
+def test_a_connection_closed_while_muted_is_not_kept_in_memory() -> None:
+    known: list[weakref.ref[Connection]] = []
+
+    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+        known.append(weakref.ref(connection))
+        connection.mute_for(1_000_000)
+        return echo(connection, frame)
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        peer.send(framed(b"too much"))
+        assert await peer.answer() == b"too much"
+        for connection in tuple(listener.connections):
+            connection.close()
+            del connection
+        gc.collect()
+        assert known[0]() is None
+
+    serving(dispatch, scenario)
+
+
+def test_the_time_spent_on_a_peer_is_added_up_where_somebody_asks_for_it() -> None:
+    seen: list[float] = []
+
+    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+        seen.append(connection.busy_s)
+        if frame != b"unmetered":
+            connection.is_metered = True
+        return echo(connection, frame)
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        for body in (b"unmetered", b"first", b"second", b"third"):
+            peer.send(framed(body))
+            assert await peer.answer() == body
+
+    serving(dispatch, scenario)
+    assert seen[:3] == [0, 0, 0]  # The turn in which counting began is not counted itself.
+    assert seen[3] > 0
+
+
+# Turnstiles
+
+
+class Porter:
+    """Turns away and closes the door as the test says."""
+
+    def __init__(self, *, turned_away_ms: list[int], closed_ms: list[int]) -> None:
+        self.turned_away_ms = turned_away_ms
+        self.closed_ms = closed_ms
+        self.asked: list[str] = []
+
+    def turn_away_ms(self, address: str) -> int:
+        self.asked.append(address)
+        return self.turned_away_ms.pop(0) if self.turned_away_ms else 0
+
+    def close_door_ms(self, listener: str) -> int:
+        self.asked.append(listener)
+        return self.closed_ms.pop(0) if self.closed_ms else 0
+
+
+def test_an_address_that_is_turned_away_is_held_and_then_closed() -> None:
+    porter = Porter(turned_away_ms=[150], closed_ms=[])
+
+    async def scenario(listener: Listener) -> None:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        unwanted = await connected(listener)
+        unwanted.send(framed(b"hello"))
+        assert await unwanted.is_closed()
+        assert loop.time() - began_s > 0.1
+        assert listener._metrics.refused == 1
+        welcome = await connected(listener)
+        welcome.send(framed(b"hello"))
+        assert await welcome.answer() == b"hello"
+
+    serving(echo, scenario, turnstile=porter)
+    assert porter.asked == ["127.0.0.1", "PLAINTEXT"] * 2
+
+
+def test_those_held_are_let_go_when_the_listener_closes() -> None:
+    async def scenario(listener: Listener) -> None:
+        held = await connected(listener)
+        while not listener._turned_away:
+            await asyncio.sleep(0.001)
+        listener.stop_accepting()
+        assert await held.is_closed()
+
+    serving(echo, scenario, turnstile=Porter(turned_away_ms=[1_000_000], closed_ms=[]))
+
+
+def test_only_so_many_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.net.listener._TURNED_AWAY_MAX", 2)
+
+    async def scenario(listener: Listener) -> None:
+        held = [await connected(listener) for _ in range(2)]
+        while len(listener._turned_away) < 2:
+            await asyncio.sleep(0.001)
+        one_more = await connected(listener)
+        assert await one_more.is_closed()
+        assert len(listener._turned_away) == len(held)
+
+    serving(echo, scenario, turnstile=Porter(turned_away_ms=[1_000_000] * 3, closed_ms=[]))
+
+
+def test_newcomers_wait_in_the_backlog_while_the_door_is_closed() -> None:
+    async def scenario(listener: Listener) -> None:
+        loop = asyncio.get_running_loop()
+        first = await connected(listener)
+        first.send(framed(b"in"))
+        assert await first.answer() == b"in"
+        came_in_s = loop.time()
+        second = await connected(listener)
+        second.send(framed(b"late"))
+        first.writer.close()  # One that leaves does not open the door for the next.
+        assert await second.answer() == b"late"
+        assert loop.time() - came_in_s > 0.15
+
+    serving(echo, scenario, turnstile=Porter(turned_away_ms=[], closed_ms=[300]))

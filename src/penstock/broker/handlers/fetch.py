@@ -121,12 +121,8 @@ def _response_within(
     if meter is None:
         return _response(plan, found, context)
     size, now_ms = _size(found), context.broker.quotas.now_ms()
-    context.throttle_ms = meter.charge(size, now_ms)
-    # A batch larger than the quota ever allows is sent when nothing else was: it must get through.
-    if not context.throttle_ms or meter.used.total <= size:
-        return _response(plan, found, context)
-    meter.refund(size, now_ms)
-    return _nothing_yet(plan, context)
+    context.throttle_ms, may_pass = meter.admit(size, now_ms)
+    return _response(plan, found, context) if may_pass else _nothing_yet(plan, context)
 
 
 def _nothing_yet(plan: FetchPlan, context: RequestContext) -> FetchResponse:

@@ -83,11 +83,17 @@ class Bill:
         self._work_s += seconds
 
     def note_time(self, seconds: float) -> None:
-        """The time from the arrival of the request to the return of its handler."""
+        """The time from the arrival of the request to the return of its handler.
+
+        What receiving and sending took since the connection's last request is counted with it.
+        """
         self._work_s += seconds
-        if self._connection.is_metered:
-            # It is within a turn that the connection will add as a whole: do not count it twice.
-            self._connection.busy_s -= seconds
+        connection = self._connection
+        if connection.is_metered:
+            transfer_s = max(connection.busy_s, 0.0)
+            self._work_s += min(transfer_s, _UNPAID_S_MAX)
+            # The turn that is under way will be added as a whole, and this is a part of it.
+            connection.busy_s -= transfer_s + seconds
 
     def settle(self, response: Any) -> None:
         """Charge the client; if it has used too much, tell it so and mute its connection."""
@@ -96,21 +102,14 @@ class Bill:
         if self._api_key is ApiKey.PRODUCE and self._allowances.produce is not None:
             pause_ms = max(pause_ms, self._allowances.produce.charge(self._request_bytes, now_ms))
         if self._allowances.request is not None and response is not None:
-            percent = (self._work_s + self._transfer_s()) * 100
+            self._connection.is_metered = True
+            percent = self._work_s * 100
             pause_ms = max(pause_ms, self._allowances.request.charge(percent, now_ms))
         if not pause_ms:
             return
         if hasattr(response, "throttle_time_ms"):
             response.throttle_time_ms = pause_ms
         self._connection.mute_for(pause_ms / 1000)
-
-    def _transfer_s(self) -> float:
-        """What receiving and sending took since the last bill of this connection."""
-        connection = self._connection
-        connection.is_metered = True
-        transfer_s = max(connection.busy_s, 0.0)
-        connection.busy_s -= transfer_s
-        return min(transfer_s, _UNPAID_S_MAX)
 
 
 class _Timed:

@@ -27,6 +27,7 @@ REQUEST: Final = "request_percentage"
 MUTATION: Final = "controller_mutation_rate"
 
 IDLE_MS_MAX: Final = 3_600_000  # As long as Kafka remembers a client that is silent.
+DEBT_MS_MAX: Final = 600_000  # A mistake in a quota must not lock somebody out for days.
 METERS_MAX: Final = 20_000  # A client that invents names must not fill the memory.
 
 # How Kafka's metrics call the quota, and what they call the rate that is measured for it.
@@ -43,25 +44,48 @@ def monotonic_ms() -> int:
 
 
 class Meter:
-    """What one user, client, or client of a user has used of one quota lately."""
+    """What one user, client, or client of a user has used of one quota lately.
 
-    __slots__ = ("_window", "limit", "throttle_ms_max", "throttled", "used", "used_ms")
+    The pauses are Kafka's. But Kafka forgets what is older than its window, so that a client with
+    many connections or large requests gets several times its limit by taking turns. Here the rest
+    is remembered as a debt, and paid.
+    """
+
+    __slots__ = ("_debt", "_limit", "_pause_ms_max", "_window", "throttled", "used", "used_ms")
 
     def __init__(
-        self, window: Window, *, limit: float, now_ms: int, throttle_ms_max: int = THROTTLE_MS_MAX
+        self, window: Window, *, limit: float, now_ms: int, pause_ms_max: int | None = None
     ) -> None:
         self._window = window
-        self.limit = limit  # Per second.
-        self.throttle_ms_max = throttle_ms_max
+        self._limit = limit
+        self._pause_ms_max = THROTTLE_MS_MAX if pause_ms_max is None else pause_ms_max
+        self._debt: TokenBucket | None = None
+        if pause_ms_max is None:  # With bounded pauses a debt might never be paid.
+            self._debt = TokenBucket(window, limit=limit, now_ms=now_ms)
         self.used = SlidingSum(window)
         self.throttled = SlidingSum(window)
         self.used_ms = now_ms
+
+    @property
+    def limit(self) -> float:
+        """How much may be used in a second."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: float) -> None:
+        self._limit = limit
+        if self._debt is not None:
+            self._debt.limit = limit
 
     def charge(self, amount: float, now_ms: int) -> int:
         """Add what was used; how long the client is to be silent for it, 0 if it is not."""
         self.used_ms = now_ms
         self.used.add(amount, now_ms)
-        pause_ms = min(throttle_ms(self.used, self.limit, now_ms), self.throttle_ms_max)
+        pause_ms = min(throttle_ms(self.used, self._limit, now_ms), self._pause_ms_max)
+        if self._debt is not None:
+            self._debt.take(amount, now_ms)
+            self._debt.forgive_beyond(DEBT_MS_MAX)
+            pause_ms = max(pause_ms, self._debt.debt_ms(now_ms))
         if pause_ms:
             self.throttled.add(pause_ms, now_ms)
         return pause_ms
@@ -69,11 +93,26 @@ class Meter:
     def refund(self, amount: float, now_ms: int) -> None:
         """Take back what was charged and then not used after all."""
         self.used.add(-amount, now_ms)
+        if self._debt is not None:
+            self._debt.take(-amount, now_ms)
+
+    def admit(self, amount: float, now_ms: int) -> tuple[int, bool]:
+        """Like `charge`, for what can still be held back: the pause, and whether to let it pass.
+
+        What does not pass is not charged. More than could ever pass at once does, when nothing
+        is owed: a batch larger than the quota must reach its reader some time.
+        """
+        is_in_debt = self._debt is not None and self._debt.debt_ms(now_ms) > 0
+        pause_ms = self.charge(amount, now_ms)
+        if not pause_ms or (amount > self.burst and not is_in_debt):
+            return pause_ms, True
+        self.refund(amount, now_ms)
+        return pause_ms, False
 
     @property
     def burst(self) -> int:
         """The most that can be used at once, and be within the limit, after a long silence."""
-        return max(int(self.limit * self._window.whole_ms / 1000), 1)
+        return max(int(self._limit * self._window.whole_ms / 1000), 1)
 
     def measured(self, now_ms: int) -> float:
         return self.used.per_second(now_ms)
@@ -191,10 +230,8 @@ class ClientQuotas:
             meter.limit = found.limit
             return meter
         # Time is no burst to be paid back for minutes: Kafka bounds its pauses by one sample.
-        longest_ms = self._window.sample_ms if quota == REQUEST else THROTTLE_MS_MAX
-        new = Meter(
-            self._window, limit=found.limit, now_ms=self.now_ms(), throttle_ms_max=longest_ms
-        )
+        longest_ms = self._window.sample_ms if quota == REQUEST else None
+        new = Meter(self._window, limit=found.limit, now_ms=self.now_ms(), pause_ms_max=longest_ms)
         self._meters[quota, found.scope] = new
         return new
 

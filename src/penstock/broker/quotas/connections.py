@@ -116,7 +116,7 @@ class ConnectionQuotas:
 
     def _new_meter(self, limit: float, now_ms: int) -> Meter:
         longest_ms = self._window.sample_ms
-        return Meter(self._window, limit=limit, now_ms=now_ms, throttle_ms_max=longest_ms)
+        return Meter(self._window, limit=limit, now_ms=now_ms, pause_ms_max=longest_ms)
 
     def _make_room(self, now_ms: int) -> None:
         if len(self._by_address) < _ADDRESSES_MAX:

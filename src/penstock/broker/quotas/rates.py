@@ -117,6 +117,9 @@ class TokenBucket:
         self.refill(now_ms)
         self.tokens = min(self.tokens - count, self._most)
 
+    def forgive_beyond(self, debt_ms: int) -> None:
+        self.tokens = max(self.tokens, -self.limit * debt_ms / 1000)
+
     def debt_ms(self, now_ms: int) -> int:
         """How long until nothing is owed; 0 if nothing is."""
         self.refill(now_ms)
