@@ -30,6 +30,7 @@ TOOLS = (
     Tool("topics", ("kafka-topics",), "create, list, describe, alter and delete topics"),
     Tool("console-producer", ("kafka-console-producer",), "send the lines of standard input"),
     Tool("console-consumer", ("kafka-console-consumer",), "print the records of a topic"),
+    Tool("consumer-groups", ("kafka-consumer-groups",), "list, describe and reset groups"),
     Tool("get-offsets", ("kafka-get-offsets",), "print first, last or timed offsets"),
     Tool("configs", ("kafka-configs",), "show and change settings of topics and brokers"),
     Tool("dump-log", ("kafka-dump-log",), "print the files of a data directory"),

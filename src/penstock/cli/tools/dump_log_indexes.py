@@ -40,6 +40,9 @@ class Faults:
 
 def offset_index(path: Path, start: int, options: argparse.Namespace, faults: Faults) -> None:
     """Print a `.index` file, or only check it."""
+    if path.stat().st_size == 0:
+        print(f"{path} is empty.")
+        return
     if options.index_sanity_check:
         _check_size(path, _OFFSET_ENTRY)
         return

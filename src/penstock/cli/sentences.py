@@ -1,0 +1,35 @@
+"""Errors of coordinators as sentences: the wire brings only their numbers.
+
+Scripts look for some of these in the output, so they are worded as Kafka's tools word them.
+"""
+
+from penstock.errors import ErrorCode, PenstockError, ProtocolError
+
+_SENTENCES = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is still loading.",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.INVALID_GROUP_ID: "The group id is not valid.",
+    ErrorCode.UNKNOWN_MEMBER_ID: "The group has active members.",
+    ErrorCode.NON_EMPTY_GROUP: "The group is not empty.",
+    ErrorCode.GROUP_ID_NOT_FOUND: "The group id does not exist.",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "Deleting offsets of a topic is forbidden while the "
+    "consumer group is actively subscribed to it.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "The transactional id does not exist.",
+    ErrorCode.INVALID_PRODUCER_EPOCH: "The producer has a newer epoch by now.",
+    ErrorCode.INVALID_TXN_STATE: "There is no transaction of this producer to end.",
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED: "A newer coordinator looks after this transaction.",
+    ErrorCode.INVALID_REGULAR_EXPRESSION: "The regular expression is not valid.",
+}
+
+
+def sentence(error: PenstockError) -> str:
+    """The error's own message, or words for its code where the broker sent none."""
+    text = str(error)
+    if isinstance(error, ProtocolError) and text == error.code.name:
+        return _SENTENCES.get(error.code, f"The broker answered {text}.")
+    return text
