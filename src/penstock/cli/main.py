@@ -31,6 +31,8 @@ TOOLS = (
     Tool("console-producer", ("kafka-console-producer",), "send the lines of standard input"),
     Tool("console-consumer", ("kafka-console-consumer",), "print the records of a topic"),
     Tool("consumer-groups", ("kafka-consumer-groups",), "list, describe and reset groups"),
+    Tool("groups", ("kafka-groups",), "list groups of all kinds"),
+    Tool("transactions", ("kafka-transactions",), "show transactions and end those that hang"),
     Tool("get-offsets", ("kafka-get-offsets",), "print first, last or timed offsets"),
     Tool("configs", ("kafka-configs",), "show and change settings of topics and brokers"),
     Tool("dump-log", ("kafka-dump-log",), "print the files of a data directory"),
