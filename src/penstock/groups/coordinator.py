@@ -54,7 +54,11 @@ class Reply(Generic[T]):
         if self._future is not None and not self._future.done():
             self._future.set_result(response)
 
-    def wait(self) -> "asyncio.Future[T]":
+    def later(self) -> "asyncio.Future[T]":
+        """A future for the answer, asked for at once.
+
+        Another request may answer this one before anybody has begun to wait.
+        """
         self._future = asyncio.get_running_loop().create_future()
         return self._future
 
@@ -124,13 +128,13 @@ class GroupCoordinator:
         operation(led.shard, reply)
         led.wind_timers()
         if reply.response is None:
-            return self._when_answered(led, reply)
+            return self._when_answered(led, reply.later())
         if led.log.is_settled:
             return reply.response
         return self._when_settled(led, reply.response)
 
-    async def _when_answered(self, led: LedShard, reply: Reply[T]) -> T:
-        response = await reply.wait()
+    async def _when_answered(self, led: LedShard, answer: "asyncio.Future[T]") -> T:
+        response = await answer
         if not getattr(response, "error_code", 0):  # Bad news may come from a shard that is gone.
             await self._settle(led)
         return response

@@ -463,6 +463,18 @@ def test_a_silent_member_is_out_when_its_session_ends(run: Run) -> None:
     run(story)
 
 
+def test_an_answer_that_comes_before_anybody_waits_for_it_is_not_lost(run: Run) -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.lead()
+        first = cluster.join()  # Handed over, and not yet begun to be waited for.
+        shard = cluster.coordinator.led_shard("g").shard
+        shard.group("g").removed(ErrorCode.REBALANCE_IN_PROGRESS)
+        async with asyncio.timeout(5):
+            assert (await first).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+
+    run(story)
+
+
 def test_a_client_that_went_away_while_waiting_disturbs_nobody(run: Run) -> None:
     async def story(cluster: Cluster) -> None:
         cluster.config = BrokerConfig({"group.initial.rebalance.delay.ms": "20"})
