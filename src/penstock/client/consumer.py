@@ -202,6 +202,10 @@ class Consumer(Generic[K, V]):
         """Make a poll under way, or the next one, raise WakeupError; from any thread."""
         self._wakeup.set()
 
+    def clear_wakeup(self) -> None:
+        """Take back a wakeup that no poll has heard yet."""
+        self._wakeup.clear()
+
     # Positions -------------------------------------------------------------------------------
 
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:

@@ -220,6 +220,9 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 
 def _check(parser: ToolParser, options: argparse.Namespace) -> None:
     options.include = options.include or options.whitelist
+    # -1 means without end in both, as it does in Kafka's tool.
+    options.max_messages = None if (options.max_messages or 0) < 0 else options.max_messages
+    options.timeout_ms = None if (options.timeout_ms or 0) < 0 else options.timeout_ms
     if bool(options.topic) == bool(options.include):
         parser.error("Exactly one of --include/--topic is required.")
     if options.partition is not None and not options.topic:
