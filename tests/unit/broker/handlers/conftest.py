@@ -51,7 +51,7 @@ class Served:
     async def answer(self, request: Request, version: int, *, listener: str = "PLAINTEXT") -> Any:
         """Like `ask`, for tests that ask several things at once."""
         api_key = ApiKey(type(request).api_key)
-        read = type(request).decode(request.encode(version), version)
+        read = type(request).decode(bytearray(request.encode(version)), version)
         header = RequestHeader(
             api_key=api_key, api_version=version, correlation_id=1, client_id="test"
         )
