@@ -256,7 +256,7 @@ class Producer(Generic[K, V]):
         if record.headers:
             arguments["headers"] = list(record.headers)
         if record.timestamp_ms is not None:
-            arguments["timestamp"] = record.timestamp_ms
+            arguments["timestamp"] = _checked_time(record.timestamp_ms)
         while True:
             try:
                 self._rd.produce(topic, value, key, partition, **arguments)
@@ -295,6 +295,15 @@ class Producer(Generic[K, V]):
             function(*arguments)
         except confluent_kafka.KafkaException as error:
             raise librdkafka.translated(error) from error
+
+
+def _checked_time(timestamp_ms: int) -> int:
+    # To librdkafka 0 means now, so the first moment of 1970 cannot be told to it.
+    if timestamp_ms <= 0:
+        raise ValueError(
+            f"Invalid timestamp: {timestamp_ms}. It must be positive, or None for now."
+        )
+    return timestamp_ms
 
 
 class _Delivery:

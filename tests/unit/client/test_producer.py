@@ -94,6 +94,12 @@ def test_a_value_that_cannot_be_serialized_is_refused_at_once() -> None:
         made.send("t", "text")
 
 
+@pytest.mark.parametrize("time_ms", [0, -1])
+def test_a_time_that_cannot_be_sent_is_refused(plain: Producer[Any, Any], time_ms: int) -> None:
+    with pytest.raises(ValueError, match=f"Invalid timestamp: {time_ms}"):
+        plain.send("t", b"v", timestamp_ms=time_ms)
+
+
 def test_partitions_are_told(plain: Producer[Any, Any]) -> None:
     plain.send("t", b"v").result(30)
     found = plain.partitions_for("t")
