@@ -390,6 +390,10 @@ class Consumer(Generic[K, V]):
         self._read_ahead.drop({partition})
         if not self._started([partition]):
             return
+        if offset < 0:
+            # librdkafka would find the end out by itself, half a second later.
+            offset = self._resolve(partition, offset)
+            self._positions.seek(partition, offset)
         target = confluent_kafka.TopicPartition(partition.topic, partition.partition, offset)
         deadline_s = time.monotonic() + _SEEK_S_MAX
         while True:

@@ -17,8 +17,8 @@ OVERRIDE = ["--override", "broker.id=7"]
     ("words", "expected"),
     [
         ([PYTHON, "-m", "penstock.cli.main", "server", *OVERRIDE], True),
-        ([PYTHON, "/work/.venv/bin/penstock", "server"], True),
-        (["/work/.venv/bin/penstock", "server"], True),
+        ([PYTHON, "/srv/.venv/bin/penstock", "server"], True),
+        (["/srv/.venv/bin/penstock", "server"], True),
         ([PYTHON, "/opt/bin/kafka-server-start.sh", "server.properties"], True),
         ([PYTHON, "/opt/bin/penstock", "server-stop"], False),
         ([PYTHON, "/opt/bin/penstock", "topics", "--topic", "server"], False),
