@@ -41,6 +41,8 @@ TOOLS = (
     Tool("broker-api-versions", ("kafka-broker-api-versions",), "show what brokers speak"),
     Tool("producer-perf-test", ("kafka-producer-perf-test",), "measure how fast records go in"),
     Tool("consumer-perf-test", ("kafka-consumer-perf-test",), "measure how fast they come out"),
+    Tool("verifiable-producer", ("kafka-verifiable-producer",), "send numbers, tell in JSON"),
+    Tool("verifiable-consumer", ("kafka-verifiable-consumer",), "read in a group, tell in JSON"),
     Tool("run-class", ("kafka-run-class",), "run a tool by its Java class name"),
 )
 
