@@ -43,6 +43,11 @@ TOOLS = (
     Tool("consumer-perf-test", ("kafka-consumer-perf-test",), "measure how fast they come out"),
     Tool("verifiable-producer", ("kafka-verifiable-producer",), "send numbers, tell in JSON"),
     Tool("verifiable-consumer", ("kafka-verifiable-consumer",), "read in a group, tell in JSON"),
+    Tool(
+        "streams-application-reset",
+        ("kafka-streams-application-reset",),
+        "let a streams application begin again",
+    ),
     Tool("run-class", ("kafka-run-class",), "run a tool by its Java class name"),
 )
 
