@@ -19,6 +19,12 @@ _TOOLS = {
     "BrokerApiVersionsCommand": "broker-api-versions",
     "ProducerPerformance": "producer-perf-test",
     "ConsumerPerformance": "consumer-perf-test",
+    "ConsumerGroupCommand": "consumer-groups",
+    "GroupsCommand": "groups",
+    "TransactionsCommand": "transactions",
+    "VerifiableProducer": "verifiable-producer",
+    "VerifiableConsumer": "verifiable-consumer",
+    "StreamsResetter": "streams-application-reset",
 }
 
 
