@@ -42,6 +42,7 @@ class Broker:
     quotas: ClientQuotas
     connection_quotas: ConnectionQuotas
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
+    is_stopping: bool = False  # From then on nobody waits for what may never come.
 
     @property
     def broker_id(self) -> int:

@@ -116,7 +116,7 @@ async def serving(config: BrokerConfig) -> AsyncIterator[Broker]:
         if config.metrics_listeners:
             await stack.enter_async_context(_metrics_endpoint(config, broker.metrics))
         _open_doors(broker, listeners)
-        stack.push_async_callback(_close_doors, listeners)
+        stack.push_async_callback(_close_doors, broker, listeners)
         # Before the doors close: members that wait for a rebalance would hold them open.
         stack.push_async_callback(broker.groups.close)
         stack.callback(broker.transactions.coordinator.close)
@@ -380,9 +380,11 @@ def _settle_memory() -> None:
 # Leaving
 
 
-async def _close_doors(listeners: list[Listener]) -> None:
+async def _close_doors(broker: Broker, listeners: list[Listener]) -> None:
     for listener in listeners:
         listener.stop_accepting()
+    broker.is_stopping = True
+    broker.partitions.wake_readers()
     await asyncio.gather(*(listener.drain(_DRAIN_S) for listener in listeners))
 
 

@@ -222,8 +222,13 @@ class Controller:
         """To its end, whatever becomes of the caller: the image must follow the store."""
         task = asyncio.create_task(self._alone(change))
         self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        task.add_done_callback(self._finished)
         return await asyncio.shield(task)
+
+    def _finished(self, task: "asyncio.Task[Any]") -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # A caller that left does not ask for it, and nobody else should.
 
     async def _alone(self, change: Coroutine[None, None, T]) -> T:
         """One change at a time; what the store cannot do now is told in Kafka's terms."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _PIECE_BYTES: Final = 1 << 18  # Of tombstones written at once; well below any max.message.bytes.
 _STRING_BYTES_MAX: Final = (1 << 15) - 1  # What the record's schema can hold.
 
+_LONG_MAX = (1 << 63) - 1
+
 
 class OffsetToCommit(NamedTuple):
     """What a committer wants noted for one partition."""
@@ -110,7 +112,7 @@ class OffsetCommits:
     ) -> tuple[list[tuple[str, int, CommittedOffset]], list[ErrorCode]]:
         now_ms = self._around.clock.now_ms()
         metadata_max = self._around.config().offset_metadata_max_bytes
-        expire_ms = NEVER if retention_ms < 0 else now_ms + retention_ms
+        expire_ms = NEVER if retention_ms < 0 else min(now_ms + retention_ms, _LONG_MAX)
         accepted: list[tuple[str, int, CommittedOffset]] = []
         errors: list[ErrorCode] = []
         for topic, partition, offset, leader_epoch, metadata, commit_ms in offsets:

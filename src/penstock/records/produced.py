@@ -8,11 +8,16 @@ from penstock.errors import InvalidRecord, InvalidTimestamp, UnsupportedCompress
 from penstock.records.batch import (
     CODEC_BITS,
     CONTROL,
+    HEADER_BYTES,
     LOG_APPEND_TIME,
+    LOG_OVERHEAD,
     TRANSACTIONAL,
     BatchHeader,
 )
 from penstock.records.compression import Codec
+
+_RECORD_BYTES_MIN = 7  # Length, attributes, two deltas, two lengths of nothing, no headers.
+_HEADER_BYTES_IN_LENGTH = HEADER_BYTES - LOG_OVERHEAD
 
 
 def check_produced(header: BatchHeader) -> None:
@@ -23,6 +28,10 @@ def check_produced(header: BatchHeader) -> None:
             f"{header.record_count} records do not fill the offsets from 0 to "
             f"{header.last_offset_delta}"
         )
+    if not attributes & CODEC_BITS and header.record_count * _RECORD_BYTES_MIN > (
+        header.batch_length - _HEADER_BYTES_IN_LENGTH
+    ):
+        raise InvalidRecord(f"{header.record_count} records do not fit into the batch")
     if attributes & CONTROL:
         raise InvalidRecord("clients are not allowed to write control records")
     if attributes & CODEC_BITS > Codec.ZSTD:

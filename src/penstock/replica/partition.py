@@ -190,6 +190,9 @@ class Partition:
         for _, _, future in waits:
             if not future.done():
                 future.set_exception(error)
+        self.wake_readers()
+
+    def wake_readers(self) -> None:
         self._tell_watchers(_EVERYTHING_CHANGED)
 
     def _tell_watchers(self, size_bytes: int) -> None:

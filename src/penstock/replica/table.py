@@ -57,6 +57,11 @@ class PartitionTable:
     def hosted(self) -> Iterable[Partition]:
         return tuple(self._partitions.values())
 
+    def wake_readers(self) -> None:
+        """Everybody who waits for growth looks again now."""
+        for partition in self._partitions.values():
+            partition.wake_readers()
+
     def _why_not(
         self, topic: str, partition: int, found: Partition | None
     ) -> UnknownTopicOrPartition | NotLeaderOrFollower | KafkaStorage:

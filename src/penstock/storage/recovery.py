@@ -240,15 +240,12 @@ def _replay_segment(segment: Segment, table: ProducerTable, end_offset: int) -> 
 
 
 def _clean_end_offset(loading: Loading, segments: list[Segment], producers: ProducerState) -> int:
-    """Where the log ends; two witnesses that agree spare us reading the end of the log."""
+    """Where the log ends: at most an index interval of batch headers is read to know."""
     if not segments:
         return loading.log_start_offset
-    active, end_offset = segments[-1], loading.recovery_point
-    last = active.offsets.last()
+    active = segments[-1]
     if not active.size:
         return active.base_offset
-    if end_offset in producers.snapshots and end_offset > max(active.base_offset, last.offset):
-        return end_offset
     try:
         return active.next_offset()
     except CorruptIndex:

@@ -252,7 +252,8 @@ async def _when_grown(
         await _growth(plan, context.broker, missing, deadline_s)
         found = _read(plan, request, context)
         missing = request.min_bytes - _size(found)
-        if missing <= 0 or loop.time() >= deadline_s or _has_error(found):
+        is_over = loop.time() >= deadline_s or context.broker.is_stopping
+        if missing <= 0 or is_over or _has_error(found):
             return _response_within(meter, plan, found, context)
 
 
