@@ -78,11 +78,12 @@ class BulkProducer:
 
     def serve(self, timeout_s: float = 0.0) -> None:
         """Take in what librdkafka has to report."""
-        self._rd.poll(timeout_s)
+        librdkafka.call(self._rd.poll, timeout_s)
 
     def flush(self, timeout_s: float | None = None) -> int:
         """Wait until all is sent; how many are still waiting when the time is over."""
-        return self._rd.flush(_FOREVER if timeout_s is None else timeout_s)
+        left: int = librdkafka.call(self._rd.flush, _FOREVER if timeout_s is None else timeout_s)
+        return left
 
     def metrics(self) -> Metrics:
         """Kafka's producer metrics, over the last half minute."""
@@ -136,5 +137,5 @@ class BulkProducer:
             raise BufferExhaustedError(
                 f"No room in buffer.memory for a record within {self._max_block_s:g} s."
             )
-        self._rd.poll(_FULL_PAUSE_S)
+        librdkafka.call(self._rd.poll, _FULL_PAUSE_S)
         return deadline_s

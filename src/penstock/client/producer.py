@@ -37,6 +37,7 @@ from penstock.client.values import (
     TopicPartition,
     V,
 )
+from penstock.errors import PenstockError
 
 Callback: TypeAlias = Callable[[RecordMetadata | None, Exception | None], None]
 
@@ -44,6 +45,7 @@ log = logging.getLogger("penstock.client")
 
 _POLL_S = 0.1
 _FULL_PAUSE_S = 0.002
+_FATAL_PAUSE_S = 0.05
 _ANY_PARTITION = -1
 _FOREVER = -1.0
 
@@ -92,6 +94,7 @@ class Producer(Generic[K, V]):
         self._transactional = "transactional.id" in chosen.librdkafka
         self._transactions_ready = False
         self._failed = 0
+        self._fatal: PenstockError | None = None
         self._closed = False
         self._rd = librdkafka.create(
             confluent_kafka.Producer,
@@ -152,7 +155,9 @@ class Producer(Generic[K, V]):
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Wait until everything sent so far has been stored or has failed."""
-        left = self._rd.flush(_FOREVER if timeout_s is None else timeout_s)
+        left = self._drain(_FOREVER if timeout_s is None else timeout_s)
+        if self._fatal is not None:
+            raise self._fatal
         if left:
             raise KafkaTimeoutError(f"{left} records were not yet sent after {timeout_s:g} s.")
 
@@ -169,10 +174,9 @@ class Producer(Generic[K, V]):
         if self._closed:
             return
         self._closed = True
-        if self._rd.flush(_FOREVER if timeout_s is None else timeout_s):
+        if self._drain(_FOREVER if timeout_s is None else timeout_s):
             self._rd.purge()
-            self._rd.flush(_FOREVER)
-        self._thread.join()
+        self._thread.join()  # It ends when the last record has been reported on.
         with warnings.catch_warnings():
             # After a fatal error librdkafka warns that it could not abort; that was told already.
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -285,7 +289,24 @@ class Producer(Generic[K, V]):
 
     def _run_callbacks(self) -> None:
         while not self._closed or len(self._rd):
-            self._rd.poll(_POLL_S)
+            try:
+                self._rd.poll(_POLL_S)
+            except confluent_kafka.KafkaException as error:
+                self._note_fatal(librdkafka.translated(error))
+
+    def _note_fatal(self, error: PenstockError) -> None:
+        """Nothing will be sent any more: what waits must fail now, and say why."""
+        self._fatal = error
+        self._rd.purge()
+        time.sleep(_FATAL_PAUSE_S)  # Every poll raises from here on.
+
+    def _drain(self, timeout_s: float) -> int:
+        """Wait until nothing is under way; how much still is when the time is over."""
+        try:
+            return self._rd.flush(timeout_s)
+        except confluent_kafka.KafkaException as error:
+            self._note_fatal(librdkafka.translated(error))
+            return len(self._rd)
 
     def _limit_s(self, timeout_s: float | None) -> float:
         return self._max_block_s if timeout_s is None else timeout_s
@@ -326,7 +347,7 @@ class _Delivery:
         self, error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message
     ) -> None:
         metadata = None if error is not None else self._metadata(message)
-        failure = None if error is None else librdkafka.translated_error(error)
+        failure = None if error is None else self._failure(error)
         chain = self.producer._interceptors
         if chain:
             chain.tell("on_acknowledgement", metadata, failure)
@@ -337,6 +358,10 @@ class _Delivery:
             self.future.set_exception(failure)
         if self.callback is not None:
             self._tell(metadata, failure)
+
+    def _failure(self, error: confluent_kafka.KafkaError) -> PenstockError:
+        """What went wrong; of a record purged after a fatal error, that error."""
+        return self.producer._fatal or librdkafka.translated_error(error)
 
     def _tell(self, metadata: RecordMetadata | None, failure: Exception | None) -> None:
         assert self.callback is not None
