@@ -456,7 +456,7 @@ class ClassicGroup:
         self._rebalance.end(error)
 
     def described(self) -> DescribedGroup:
-        """As DescribeGroups tells it; what members were assigned only while it holds."""
+        """As DescribeGroups tells it; of subscriptions only while a strategy is settled."""
         is_stable = self.phase is ClassicState.STABLE
         return DescribedGroup(
             group_id=self.group_id,
@@ -470,7 +470,7 @@ class ClassicGroup:
                     client_id=member.client_id,
                     client_host=member.client_host,
                     member_metadata=member.metadata_for(self.strategy) if is_stable else b"",
-                    member_assignment=member.assignment if is_stable else b"",
+                    member_assignment=member.assignment,
                 )
                 for member in self.members
             ],

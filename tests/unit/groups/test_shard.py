@@ -185,13 +185,14 @@ def test_a_stable_group_is_described_with_its_assignment() -> None:
     ]
 
 
-def test_a_rebalancing_group_is_described_without_assignment() -> None:
+def test_a_rebalancing_group_is_described_with_what_its_members_had() -> None:
     rig = Rig()
     rig.stable("a")
     rig.join("b", version=3)
     told = rig.shard.described("g")
     assert (told.group_state, told.protocol_data) == ("PreparingRebalance", "")
-    assert {(m.member_metadata, m.member_assignment) for m in told.members} == {(b"", b"")}
+    described = [(m.client_id, m.member_metadata, m.member_assignment) for m in told.members]
+    assert described == [("a", b"", b"a"), ("b", b"", b"")]
 
 
 def test_a_deleted_group_is_gone_with_all_its_offsets() -> None:
