@@ -382,7 +382,14 @@ class ClassicGroup:
 
     # Offsets
 
-    def admit_commit(self, claim: Claim, *, version: int, is_transactional: bool) -> None:
+    def admit_commit(
+        self,
+        claim: Claim,
+        partitions: Iterable[tuple[str, int]],
+        *,
+        version: int,
+        is_transactional: bool,
+    ) -> None:
         self._check_alive()
         member_id, epoch, instance_id = claim
         phase = self._rebalance.phase

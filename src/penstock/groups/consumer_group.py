@@ -191,10 +191,10 @@ class ConsumerGroup:
     def admit_commit(
         self,
         claim: Claim,
+        partitions: Iterable[tuple[str, int]],
         *,
         version: int,
         is_transactional: bool,
-        partitions: Iterable[tuple[str, int]] = (),
     ) -> None:
         """Refuse unless the member is of this epoch, or has had these partitions since then."""
         if claim.epoch < 0 and self.is_empty:

@@ -84,7 +84,7 @@ def _join(group: "ConsumerGroup", request: JoinGroupRequest, caller: Caller) -> 
         return refused_join(member_id, ErrorCode.MEMBER_ID_REQUIRED)
     subscription = _subscription(request)
     draft = group.draft()
-    before = _member_to_join(draft, request, member_id)
+    before = _member_to_join(draft, request, member_id, subscription)
     after = _joined(before, request, caller, subscription)
     replaced = group.known.static_member(request.group_instance_id)
     if replaced is not None and migration.may_downgrade_with(group, replaced):
@@ -120,10 +120,18 @@ def _check_strategies(known: GroupState, request: JoinGroupRequest) -> None:
         )
 
 
-def _member_to_join(draft: Draft, request: JoinGroupRequest, member_id: str) -> Member:
+def _member_to_join(
+    draft: Draft,
+    request: JoinGroupRequest,
+    member_id: str,
+    subscription: ConsumerProtocolSubscription,
+) -> Member:
     instance_id = request.group_instance_id
     if instance_id is not None and request.member_id:
         return static_member(draft.state, member_id, instance_id)
+    if member_id not in draft.state.members and subscription.owned_partitions:
+        # Its session ended unnoticed, and others have what it believes to own.
+        raise UnknownMemberId(f"Member {member_id} is not a member of group {draft.group_id}.")
     return joining_member(draft, member_id, instance_id, is_classic=True)
 
 

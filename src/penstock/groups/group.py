@@ -4,7 +4,7 @@ A kind of group is one implementation of `Group`. The shard knows no more of it 
 the group, hands it requests, and asks it about commits, deletion and expiry.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeAlias
 
 from penstock.errors import ErrorCode
@@ -66,8 +66,18 @@ class Group(Protocol):
 
     # Offsets
 
-    def admit_commit(self, claim: Claim, *, version: int, is_transactional: bool) -> None:
-        """Refuse unless the claim holds; a member that commits is heard from as by a heartbeat."""
+    def admit_commit(
+        self,
+        claim: Claim,
+        partitions: Iterable[tuple[str, int]],
+        *,
+        version: int,
+        is_transactional: bool,
+    ) -> None:
+        """Refuse unless the claim holds, for these topics and partitions.
+
+        A classic member that commits is heard from as by a heartbeat.
+        """
         ...
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None: ...

@@ -60,7 +60,7 @@ class OffsetCommits:
         retention_ms: int = NEVER,
     ) -> list[ErrorCode]:
         """Note the offsets; an error for each. Raises where the committer may not commit at all."""
-        group = self._admitted(group_id, claim, version=version, is_transactional=False)
+        group = self._admitted(group_id, claim, offsets, version=version, is_transactional=False)
         accepted, errors = self._accept(offsets, retention_ms)
         if accepted:
             base_offset = self._write_commits(group_id, accepted)
@@ -80,7 +80,7 @@ class OffsetCommits:
         version: int,
     ) -> list[ErrorCode]:
         """Note the offsets as part of a producer's transaction, which decides over them later."""
-        group = self._admitted(group_id, claim, version=version, is_transactional=True)
+        group = self._admitted(group_id, claim, offsets, version=version, is_transactional=True)
         accepted, errors = self._accept(offsets, NEVER)
         if accepted:
             producer_id, producer_epoch = producer
@@ -96,7 +96,13 @@ class OffsetCommits:
         self._offsets.complete(producer_id, is_committed=is_committed)
 
     def _admitted(
-        self, group_id: str, claim: Claim, *, version: int, is_transactional: bool
+        self,
+        group_id: str,
+        claim: Claim,
+        offsets: Sequence[OffsetToCommit],
+        *,
+        version: int,
+        is_transactional: bool,
     ) -> Group:
         """The group if the claim holds; a committer without a claim may begin a new one."""
         group: Group | None = self._shard.groups.get(group_id)
@@ -104,7 +110,8 @@ class OffsetCommits:
             if claim.epoch >= 0:
                 raise IllegalGeneration(f"group {group_id} is not known")
             group = ClassicGroup(group_id, self._around, self._shard.timers)
-        group.admit_commit(claim, version=version, is_transactional=is_transactional)
+        partitions = ((offset.topic, offset.partition) for offset in offsets)
+        group.admit_commit(claim, partitions, version=version, is_transactional=is_transactional)
         return group
 
     def _accept(
