@@ -27,6 +27,7 @@ _LENGTH = struct.Struct(">i")
 _LARGE_FRAME_BYTES = 64 * 1024
 # How much one readiness event may take in before the other connections get their turn.
 _READ_TURN_BYTES = 2 * 1024 * 1024
+_WRITE_TURN_BYTES = 4 * 1024 * 1024
 _IOV_MAX = 512
 
 
@@ -55,7 +56,9 @@ class ConnectionLimits:
     """Bounds that hold for each connection of a listener."""
 
     frame_bytes_max: int
-    in_flight_max: int = 8  # Requests begun and not yet answered; more wait in the socket.
+    # Requests begun and not yet answered; more wait in the socket. Also how many are begun in one
+    # turn: a peer that sends thousands of small ones at once must not keep the others waiting.
+    in_flight_max: int = 8
 
 
 class _Slot:
@@ -106,8 +109,10 @@ class Connection:
         self._backlog = b""  # Bytes received while no more requests may begin.
         self._pending: deque[_Slot] = deque()
         self._out: deque[Any] = deque()
+        self._begun = 0  # Requests begun in this turn.
         self._unflushed = 0  # Answers put into _out since the last flush.
         self._out_at = 0  # How much of the first element of _out is already sent.
+        self._sent = 0  # Bytes sent in this turn.
         self._is_reading = False
         self._is_writing = False
         self._is_finishing = False
@@ -169,7 +174,8 @@ class Connection:
     # Reading
 
     def _resume_reading(self) -> None:
-        if not self._is_reading and self._may_read():
+        # What waits in the backlog came first, and is begun first.
+        if not self._is_reading and not self._backlog and self._may_begin():
             self._loop.add_reader(self._fd, self._on_readable)
             self._is_reading = True
 
@@ -180,9 +186,9 @@ class Connection:
 
     def _unmute(self) -> None:
         self._mute = None
-        self._continue()
+        self._take_turn()
 
-    def _may_read(self) -> bool:
+    def _may_begin(self) -> bool:
         return not (
             self.is_closed or self._is_finishing or self._mute is not None or self._is_full()
         )
@@ -194,6 +200,7 @@ class Connection:
     def _on_readable(self) -> None:
         started_s = time.perf_counter() if self.is_metered else None
         self.last_active_s = self._loop.time()
+        self._begun = 0
         try:
             self._is_turning = True
             self._read_turn()
@@ -228,11 +235,11 @@ class Connection:
                 self.close()
                 return
             taken += received
-            if self._is_full() or self._mute is not None:
+            if self._is_full() or self._mute is not None or self._backlog:
                 self._pause_reading()
                 return
-            if received < wanted:
-                return  # The socket is empty: asking again would only cost a system call.
+            if received < wanted or self._begun >= self._limits.in_flight_max:
+                return  # The socket is empty, or it will be told again that it is not.
 
     def _read_into_frame(self) -> tuple[int, int]:
         frame = cast(bytearray, self._frame)
@@ -286,6 +293,10 @@ class Connection:
             if self._is_full() or self._mute is not None:
                 self._backlog = bytes(data[at:])
                 return
+            if self._begun >= self._limits.in_flight_max:
+                self._backlog = bytes(data[at:])
+                self._loop.call_soon(self._take_turn)
+                return
             body = at + LENGTH_BYTES
             (size,) = _LENGTH.unpack_from(data, at)
             if not 0 < size <= size_max:
@@ -310,6 +321,7 @@ class Connection:
     # Answers
 
     def _begin(self, frame: memoryview) -> None:
+        self._begun += 1
         answer = self._dispatch(self, frame)
         if answer is None:
             return
@@ -337,7 +349,11 @@ class Connection:
             return
         slot.parts = done.result()
         slot.ready = True
+        self._take_turn()
+
+    def _take_turn(self) -> None:
         started_s = time.perf_counter() if self.is_metered else None
+        self._begun = 0
         self._continue()
         if started_s is not None:
             self.busy_s += time.perf_counter() - started_s
@@ -365,7 +381,7 @@ class Connection:
                 self._out.extend(parts)
 
     def _take_backlog(self) -> None:
-        if not self._backlog or not self._may_read():
+        if not self._backlog or not self._may_begin():
             return
         data, self._backlog = self._backlog, b""
         try:
@@ -399,6 +415,7 @@ class Connection:
 
     def _on_writable(self) -> None:
         started_s = time.perf_counter() if self.is_metered else None
+        self._begun = 0
         self._write_turn()
         if started_s is not None:
             self.busy_s += time.perf_counter() - started_s
@@ -416,10 +433,16 @@ class Connection:
             self._continue()
 
     def _send_some(self) -> bool:
-        """Send until everything is out (True) or the socket is full (False)."""
+        """Send until everything is out (True) or the socket is full (False).
+
+        One that never fills, because its peer reads as fast, is left to the next turn all the same.
+        """
         out = self._out
+        self._sent = 0
         try:
             while out:
+                if self._sent >= _WRITE_TURN_BYTES:
+                    return False
                 if isinstance(out[0], (bytes, bytearray, memoryview)):
                     self._send_bytes()
                 else:
@@ -442,6 +465,7 @@ class Connection:
             sent = self._sock.send(chunks[0], flags)
         else:
             sent = self._sock.sendmsg(chunks, (), flags)
+        self._sent += sent
         self._drop_sent(sent)
 
     def _drop_sent(self, sent: int) -> None:
@@ -455,10 +479,15 @@ class Connection:
     def _send_file(self, part: FilePart) -> None:
         at, size = self._out_at, len(part)
         while at < size:
+            if self._sent >= _WRITE_TURN_BYTES:
+                self._out_at = at
+                return
             try:
-                sent = os.sendfile(self._fd, part.fileno(), part.position + at, size - at)
+                count = min(size - at, _WRITE_TURN_BYTES)
+                sent = os.sendfile(self._fd, part.fileno(), part.position + at, count)
             finally:
                 self._out_at = at
+            self._sent += sent
             if sent == 0:
                 # The size was promised already; a shorter file would desynchronise the peer.
                 raise OSError(f"the log file ended {size - at} bytes early")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.net.buffers import BufferPool
@@ -245,11 +245,19 @@ class Slice:
         return int(self.file.fileno())
 
 
-@settings(max_examples=20, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 200_000), st.integers(1, 400_000)), min_size=1, max_size=6)
+@pytest.mark.parametrize("write_turn_bytes", [4 << 20, 7_777])
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_file_parts_and_bytes_arrive_in_order(pieces: list[tuple[int, int]]) -> None:
+@given(
+    pieces=st.lists(
+        st.tuples(st.integers(0, 200_000), st.integers(1, 400_000)), min_size=1, max_size=6
+    )
+)
+def test_file_parts_and_bytes_arrive_in_order(
+    monkeypatch: pytest.MonkeyPatch, write_turn_bytes: int, pieces: list[tuple[int, int]]
+) -> None:
+    monkeypatch.setattr("penstock.net.connection._WRITE_TURN_BYTES", write_turn_bytes)
     content = os.urandom(600_000)
     with tempfile.TemporaryFile() as file:
         file.write(content)
@@ -271,6 +279,31 @@ def test_file_parts_and_bytes_arrive_in_order(pieces: list[tuple[int, int]]) -> 
             assert await peer.answer() == expected
 
         serving(dispatch, scenario, send_buffer_bytes=16_384)
+
+
+def test_a_peer_with_thousands_of_requests_at_once_does_not_keep_another_waiting() -> None:
+    begun: list[bytes] = []
+    another = socket.socket()
+
+    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+        if not begun:
+            another.send(framed(b"modest"))  # It comes while the first request is being served.
+        begun.append(bytes(frame))
+        return echo(connection, frame)
+
+    async def scenario(listener: Listener) -> None:
+        another.connect(("127.0.0.1", listener.port))
+        while not listener.connections:
+            await asyncio.sleep(0.001)
+        peer = await connected(listener)
+        peer.send(framed(b"many") * 5000)
+        for _ in range(5000):
+            assert await peer.answer() == b"many"
+
+    serving(dispatch, scenario)
+    another.close()
+    assert begun.count(b"many") == 5000
+    assert begun.index(b"modest") <= 16  # Two turns.
 
 
 def test_dispatch_may_close_the_connection_after_what_it_answered_before() -> None:

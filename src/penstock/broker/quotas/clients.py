@@ -82,10 +82,12 @@ class Meter:
         self.used_ms = now_ms
         self.used.add(amount, now_ms)
         pause_ms = min(throttle_ms(self.used, self._limit, now_ms), self._pause_ms_max)
-        if self._debt is not None:
-            self._debt.take(amount, now_ms)
-            self._debt.forgive_beyond(DEBT_MS_MAX)
-            pause_ms = max(pause_ms, self._debt.debt_ms(now_ms))
+        debt = self._debt
+        if debt is not None:
+            debt.take(amount, now_ms)
+            if debt.tokens < 0:
+                debt.forgive_beyond(DEBT_MS_MAX)
+                pause_ms = max(pause_ms, debt.debt_ms(now_ms))
         if pause_ms:
             self.throttled.add(pause_ms, now_ms)
         return pause_ms

@@ -29,19 +29,20 @@ class Window(NamedTuple):
 class SlidingSum:
     """A sum over the latest samples; the oldest leaves as a whole when its time is over."""
 
-    __slots__ = ("_parts", "_window", "events", "total")
+    __slots__ = ("_kept_ms", "_parts", "_sample_ms", "_samples", "events", "total")
 
     def __init__(self, window: Window) -> None:
-        self._window = window
+        self._samples, self._sample_ms = window
+        self._kept_ms = self._samples * self._sample_ms
         self._parts: deque[list[float]] = deque()  # [began_ms, sum, events], oldest first.
         self.total: float = 0
         self.events: float = 0
 
     def add(self, amount: float, now_ms: int) -> None:
         parts = self._parts
-        if parts and now_ms - parts[-1][0] < self._window.sample_ms:
-            parts[-1][1] += amount
-            parts[-1][2] += 1
+        if parts and now_ms - (last := parts[-1])[0] < self._sample_ms:
+            last[1] += amount
+            last[2] += 1
         else:
             self.expire(now_ms)
             parts.append([now_ms, amount, 1])
@@ -50,8 +51,8 @@ class SlidingSum:
 
     def expire(self, now_ms: int) -> None:
         """Forget the samples that are too old to count."""
-        parts, kept_ms = self._parts, self._window.samples * self._window.sample_ms
-        while parts and now_ms - parts[0][0] >= kept_ms:
+        parts = self._parts
+        while parts and now_ms - parts[0][0] >= self._kept_ms:
             _, amount, events = parts.popleft()
             self.total -= amount
             self.events -= events
@@ -61,10 +62,11 @@ class SlidingSum:
     def span_ms(self, now_ms: int) -> int:
         """The time the sum stands for: since the oldest sample, and never less than all but one."""
         self.expire(now_ms)
-        samples, sample_ms = self._window
         elapsed_ms = now_ms - int(self._parts[0][0]) if self._parts else 0
-        missing = samples - 1 - elapsed_ms // sample_ms
-        return max(elapsed_ms + max(missing, 0) * sample_ms, 1)
+        missing = self._samples - 1 - elapsed_ms // self._sample_ms
+        if missing > 0:
+            elapsed_ms += missing * self._sample_ms
+        return elapsed_ms or 1
 
     def per_second(self, now_ms: int) -> float:
         span_ms = self.span_ms(now_ms)
@@ -96,21 +98,27 @@ class TokenBucket:
     large change is possible at all, and many small ones are spread out.
     """
 
-    __slots__ = ("_seen_ms", "_window", "limit", "tokens")
+    __slots__ = ("_limit", "_most", "_seen_ms", "_window_s", "tokens")
 
     def __init__(self, window: Window, *, limit: float, now_ms: int) -> None:
-        self._window = window
-        self.limit = limit  # Tokens per second.
+        self._window_s = window.samples * window.sample_ms / 1000
+        self.limit = limit
         self.tokens = self._most
         self._seen_ms = now_ms
 
     @property
-    def _most(self) -> float:
-        return self.limit * self._window.samples * self._window.sample_ms / 1000
+    def limit(self) -> float:
+        """How many tokens drop in per second."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: float) -> None:
+        self._limit = limit
+        self._most = limit * self._window_s
 
     def refill(self, now_ms: int) -> None:
-        dropped_in = self.limit * (now_ms - self._seen_ms) / 1000
-        self.tokens = min(self.tokens + dropped_in, self._most)
+        tokens = self.tokens + self._limit * (now_ms - self._seen_ms) / 1000
+        self.tokens = tokens if tokens < self._most else self._most
         self._seen_ms = now_ms
 
     def take(self, count: float, now_ms: int) -> None:
@@ -118,11 +126,11 @@ class TokenBucket:
         self.tokens = min(self.tokens - count, self._most)
 
     def forgive_beyond(self, debt_ms: int) -> None:
-        self.tokens = max(self.tokens, -self.limit * debt_ms / 1000)
+        self.tokens = max(self.tokens, -self._limit * debt_ms / 1000)
 
     def debt_ms(self, now_ms: int) -> int:
         """How long until nothing is owed; 0 if nothing is."""
         self.refill(now_ms)
         if self.tokens >= 0:
             return 0
-        return min(round(-self.tokens / self.limit * 1000), THROTTLE_MS_MAX)
+        return min(round(-self.tokens / self._limit * 1000), THROTTLE_MS_MAX)
