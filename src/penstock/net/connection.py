@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
-from penstock.net.buffers import SCRATCH_BYTES, BufferPool
+from penstock.net.buffers import SCRATCH_BYTES, Buffer, BufferPool
 
 log = logging.getLogger("kafka.network.Connection")
 
@@ -102,7 +102,7 @@ class Connection:
         self._pool = pool
         self._closed = closed
         self._head = bytearray()  # Up to three bytes of a length that is still coming.
-        self._frame: bytearray | None = None  # A frame that is still coming...
+        self._frame: Buffer | None = None  # A frame that is still coming...
         self._frame_size = 0
         self._frame_filled = 0
         self._expects_large = False
@@ -242,7 +242,7 @@ class Connection:
                 return  # The socket is empty, or it will be told again that it is not.
 
     def _read_into_frame(self) -> tuple[int, int]:
-        frame = cast(bytearray, self._frame)
+        frame = cast(Buffer, self._frame)
         with memoryview(frame) as whole, whole[self._frame_filled : self._frame_size] as rest:
             wanted = len(rest)
             received = self._sock.recv_into(rest)
@@ -251,7 +251,7 @@ class Connection:
             self._frame_done(frame)
         return received, wanted
 
-    def _frame_done(self, frame: bytearray) -> None:
+    def _frame_done(self, frame: Buffer) -> None:
         self._frame = None
         self._expects_large = self._frame_size >= _LARGE_FRAME_BYTES
         self._begin(memoryview(frame)[: self._frame_size])
@@ -304,7 +304,7 @@ class Connection:
             at = body + size
             if at > end:
                 self._start_frame(size)
-                cast(bytearray, self._frame)[: end - body] = data[body:]
+                cast(Buffer, self._frame)[: end - body] = data[body:]
                 self._frame_filled = end - body
                 return
             self._begin(data[body:at])
