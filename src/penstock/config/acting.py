@@ -25,6 +25,8 @@ BROKER: Final = frozenset(
         "compression.zstd.level",
         "connections.max.idle.ms",
         "controlled.shutdown.enable",
+        "controller.quota.window.num",
+        "controller.quota.window.size.seconds",
         "default.replication.factor",
         "delete.topic.enable",
         "fetch.max.bytes",
@@ -70,6 +72,7 @@ BROKER: Final = frozenset(
         "log.roll.ms",
         "log.segment.bytes",
         "log.segment.delete.delay.ms",
+        "max.connection.creation.rate",
         "max.connections",
         "max.connections.per.ip",
         "max.connections.per.ip.overrides",
@@ -92,6 +95,8 @@ BROKER: Final = frozenset(
         "port",
         "producer.id.expiration.check.interval.ms",
         "producer.id.expiration.ms",
+        "quota.window.num",
+        "quota.window.size.seconds",
         "replica.high.watermark.checkpoint.interval.ms",
         "reserved.broker.max.id",
         "socket.listen.backlog.size",
@@ -136,5 +141,15 @@ TOPIC: Final = frozenset(
         "segment.index.bytes",
         "segment.jitter.ms",
         "segment.ms",
+    }
+)
+
+QUOTAS: Final = frozenset(
+    {
+        "connection_creation_rate",
+        "consumer_byte_rate",
+        "controller_mutation_rate",
+        "producer_byte_rate",
+        "request_percentage",
     }
 )

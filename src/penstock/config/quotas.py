@@ -7,6 +7,7 @@ Who is throttled, and for how long, is decided in the broker.
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from penstock.config import acting
 from penstock.config.settings import (
     CLUSTER_WIDE,
     DOUBLE,
@@ -32,12 +33,12 @@ CLIENT_QUOTAS: Final = SettingTable((
             "The part of one processor a client's requests may take, in percent."),
     Setting("controller_mutation_rate", DOUBLE, float(INT_MAX), None, MEDIUM, CLUSTER_WIDE,
             "Partitions a second a client may create or delete."),
-))
+), acting=acting.QUOTAS)
 
 ADDRESS_QUOTAS: Final = SettingTable((
     Setting("connection_creation_rate", INT, INT_MAX, None, MEDIUM, CLUSTER_WIDE,
             "Connections a second an address may open."),
-))
+), acting=acting.QUOTAS)
 # fmt: on
 
 _MOST: Final = {INT: INT_MAX, LONG: LONG_MAX}
