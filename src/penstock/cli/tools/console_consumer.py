@@ -47,7 +47,8 @@ def main(argv: Sequence[str]) -> int:
         _check_topic(str(settings["bootstrap.servers"]), options.topic)
     else:
         reach(str(settings["bootstrap.servers"]), [], create=False)
-    signal.signal(signal.SIGTERM, _stop)
+    for number in (signal.SIGTERM, signal.SIGINT):  # A shell may have told us to ignore the latter.
+        signal.signal(number, _stop)
     printed = Printed(options.max_messages)
     try:
         with RawConsumer(settings) as consumer:
