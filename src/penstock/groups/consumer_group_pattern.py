@@ -72,7 +72,7 @@ class TopicPattern:
         """Raises InvalidRegularExpression in the words of Apache Kafka."""
         self.text = text
         self._program: list[_Read | _Look | _Fork | None] = [None]  # At _MATCHED.
-        self._effort = 0
+        self.effort = 0  # Instructions looked at for the names at hand.
         try:
             start = self._compile(parse(text), _MATCHED)
         except BadPattern as error:
@@ -82,7 +82,7 @@ class TopicPattern:
 
     def select(self, names: Iterable[str]) -> frozenset[str]:
         """The names that match; raises InvalidRegularExpression when that takes too long."""
-        self._effort = 0
+        self.effort = 0
         return frozenset(filter(self.matches, names))
 
     def matches(self, name: str) -> bool:
@@ -131,8 +131,8 @@ class TopicPattern:
                 waiting += instruction.to
             elif isinstance(instruction, _Look) and _holds(instruction, state.last, following):
                 waiting.append(instruction.to)
-        self._effort += len(reached)
-        if self._effort > EFFORT_MAX:
+        self.effort += len(reached)
+        if self.effort > EFFORT_MAX:
             raise _invalid(self.text, "it takes too long to match")
         return reached
 
