@@ -108,7 +108,7 @@ class Lane:
         busy_s = loop.time()
         try:
             while True:
-                if await self._clean_next():
+                if await self._try_to_clean():
                     busy_s = loop.time()
                     continue
                 if loop.time() - busy_s > _IDLE_S_MAX:
@@ -152,6 +152,13 @@ class Lane:
             self._worker.tell({"bytes_per_s": bytes_per_s})
 
     # Cleaning
+
+    async def _try_to_clean(self) -> bool:
+        try:
+            return await self._clean_next()
+        except Exception:
+            log.exception("Cleaner %d failed and will try again", self.number)
+            return False
 
     async def _clean_next(self) -> bool:
         """Whether a log was cleaned, so that there may be more to do at once."""
@@ -264,7 +271,10 @@ class CleaningHouse:
         """Keep the number of cleaners and their rate as the settings say, until cancelled."""
         try:
             while True:
-                await self._adjust()
+                try:
+                    await self._adjust()
+                except Exception:
+                    log.exception("The number of cleaners could not be changed")
                 await asyncio.sleep(_TICK_S)
         finally:
             await self._end(0)
@@ -296,7 +306,7 @@ class CleaningHouse:
         busy = max(1, sum(lane.is_cleaning for lane in self._lanes))
         return CleanerLimits(
             map_bytes=min(config.log_cleaner_dedupe_buffer_size // threads, _MAP_BYTES_MAX),
-            load_factor=config.log_cleaner_io_buffer_load_factor,
+            load_factor=min(max(config.log_cleaner_io_buffer_load_factor, 0.01), 1.0),
             io_bytes=max(config.log_cleaner_io_buffer_size // threads // 2, _IO_BYTES_MIN),
             bytes_per_s=config.log_cleaner_io_max_bytes_per_second / busy,
         )

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from penstock.broker.cleaning import keep_clean
 from penstock.broker.context import Broker
 from penstock.config.broker import BrokerConfig
 from penstock.errors import KafkaStorage
@@ -35,6 +36,7 @@ async def keep_house(broker: Broker) -> None:
     async with asyncio.TaskGroup() as chores:
         for chore in CHORES:
             chores.create_task(_repeat(chore, broker), name=chore.name)
+        chores.create_task(keep_clean(broker), name="cleaning")
 
 
 async def _repeat(chore: Chore, broker: Broker) -> None:

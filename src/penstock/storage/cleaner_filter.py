@@ -26,7 +26,7 @@ from penstock.records.compression import DECOMPRESSED_BYTES_MAX, Codec, compress
 from penstock.records.record import Record
 from penstock.storage.cleaner_job import CleanJob, SegmentFacts
 from penstock.storage.cleaner_legacy import filter_legacy
-from penstock.storage.cleaner_scan import scan_keys, scan_spans
+from penstock.storage.cleaner_scan import scan_keys, splice
 from penstock.storage.cleaner_survey import Survey
 from penstock.storage.cleaner_transactions import CleanedTransactions
 
@@ -74,7 +74,8 @@ class BatchFilter:
         horizon_ms = header.delete_horizon_ms
         if horizon_ms is None:
             return self._with_horizon(header, list(read_records(batch)))
-        return batch if self._now_ms < horizon_ms else self._without_records(header, batch)
+        # Kept whole, where an empty batch would not tell a recovery the epoch of the producer.
+        return batch if self._now_ms < horizon_ms or self._is_needed(header) else None
 
     # Batches of data
 
@@ -102,9 +103,10 @@ class BatchFilter:
         if is_whole and newest and max(newest) < 0:
             return batch  # No key was seen again: so it is nearly always.
         kept = {at for at, found in zip(keys.offsets, newest, strict=True) if at >= found}
-        kept.update(range(self._survey.end_offset, header.next_offset))  # For a later round.
         if not self._keeps_tombstones(header):
             kept.difference_update(keys.tombstones)
+        # A tombstone goes with a round that knows it: only then what it deletes is gone.
+        kept.update(range(self._survey.end_offset, header.next_offset))
         needs_horizon = not header.has_delete_horizon and not kept.isdisjoint(keys.tombstones)
         return self._rebuilt(header, batch, payload, kept, needs_horizon)
 
@@ -122,26 +124,24 @@ class BatchFilter:
     ) -> Kept:
         if needs_horizon:
             return self._with_horizon(header, [r for r in read_records(batch) if r.offset in kept])
-        spans = scan_spans(
+        spliced = splice(
             payload,
+            kept,
             record_count=header.record_count,
             base_offset=header.base_offset,
             base_timestamp=header.base_timestamp,
         )
-        staying = [span for span in spans if span[2] in kept]
-        if len(staying) == len(spans):
+        if spliced.record_count == header.record_count:
             return batch
-        if not staying:
+        if not spliced.record_count:
             return self._without_records(header, batch)
-        max_timestamp = header.max_timestamp
-        if not header.is_log_append_time:
-            max_timestamp = max(timestamp for _, _, _, timestamp in staying)
-        smaller = header._replace(max_timestamp=max_timestamp, record_count=len(staying))
-        return self._sealed(smaller, b"".join([payload[start:end] for start, end, _, _ in staying]))
-
-    def _sealed(self, header: BatchHeader, payload: bytes) -> bytearray:
-        codec = header.codec
-        return seal(header, compress(codec, payload, level=self._level(codec)))
+        codec, max_timestamp = header.codec, header.max_timestamp
+        if not header.is_log_append_time and max_timestamp > spliced.max_timestamp:
+            max_timestamp = spliced.max_timestamp
+        return seal(
+            header._replace(max_timestamp=max_timestamp, record_count=spliced.record_count),
+            compress(codec, spliced.payload, level=self._level(codec)),
+        )
 
     def _with_horizon(self, header: BatchHeader, records: list[Record]) -> bytearray:
         """The batch, counted from when its tombstones or its marker may go."""

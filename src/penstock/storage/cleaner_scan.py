@@ -1,14 +1,15 @@
 """Looking through the records of a batch for compaction, without decoding what it does not need.
 
-`scan_keys` gives keys and offsets, by which it is decided what stays; `scan_spans` tells where each
-record begins and ends, so that those that stay are copied as they are. Both are flat loops: all
-records of a log go through the first, and a record costs what its varints cost.
+`scan_keys` gives keys and offsets, by which it is decided what stays; `splice` copies the records
+that do, without making them anew. Both are flat loops: all records of a log go through the first,
+and a record costs what its varints cost.
 """
 
+from collections.abc import Container
 from typing import Final, NamedTuple
 
 from penstock.errors import CorruptRecord
-from penstock.records.record import INT64_MAX, INT64_MIN
+from penstock.records.record import INT64_MIN
 
 _NULL: Final = 1  # A length of -1, as the zigzag varint that stands in the record.
 
@@ -21,8 +22,12 @@ class Keys(NamedTuple):
     tombstones: list[int]  # The offsets of those without a value.
 
 
-# One record: where it begins and ends in the payload, its offset and its timestamp.
-Span = tuple[int, int, int, int]
+class Spliced(NamedTuple):
+    """Records that stay, one after the other as they were."""
+
+    payload: bytes
+    record_count: int
+    max_timestamp: int  # Means nothing where no record stays.
 
 
 def scan_keys(data: bytes, *, record_count: int, base_offset: int) -> Keys:
@@ -87,29 +92,59 @@ def scan_keys(data: bytes, *, record_count: int, base_offset: int) -> Keys:
     return Keys(keys, offsets, tombstones)
 
 
-def scan_spans(
-    data: bytes, *, record_count: int, base_offset: int, base_timestamp: int
-) -> list[Span]:
-    """Where the records of an uncompressed payload lie, and how old they are."""
-    spans: list[Span] = []
-    at = 0
+def splice(
+    data: bytes, kept: Container[int], *, record_count: int, base_offset: int, base_timestamp: int
+) -> Spliced:
+    """The records of an uncompressed payload whose offsets are kept."""
+    pieces: list[bytes] = []
+    kept_count = 0
+    newest = INT64_MIN
+    at = begin = 0  # From `begin` on all records so far stay.
     try:
         for _ in range(record_count):
             start = at
-            bits, at = _varint(data, at)
+            bits = data[at]
+            at += 1
+            if bits > 127:
+                high = data[at]
+                at += 1
+                if high > 127:
+                    bits, at = _varint(data, at - 2)
+                else:
+                    bits += (high << 7) - 128
             end = at + (bits >> 1)
-            bits, at = _varint(data, at + 1)
-            timestamp = base_timestamp + (-(bits >> 1) - 1 if bits & 1 else bits >> 1)
-            if not INT64_MIN <= timestamp <= INT64_MAX:  # As 64-bit arithmetic has it.
-                timestamp = (timestamp - INT64_MIN) % (1 << 64) + INT64_MIN
-            bits, at = _varint(data, at)
-            spans.append((start, end, base_offset + (bits >> 1), timestamp))
+
+            at += 1  # Attributes: unused.
+            bits = data[at]
+            at += 1
+            if bits > 127:
+                bits, at = _varint(data, at - 1)
+            delta = -(bits >> 1) - 1 if bits & 1 else bits >> 1
+
+            bits = data[at]
+            at += 1
+            if bits > 127:
+                high = data[at]
+                at += 1
+                if high > 127:
+                    bits, at = _varint(data, at - 2)
+                else:
+                    bits += (high << 7) - 128
+            if base_offset + (bits >> 1) in kept:
+                kept_count += 1
+                if delta > newest:
+                    newest = delta
+            else:
+                if begin < start:
+                    pieces.append(data[begin:start])
+                begin = end
             at = end
     except IndexError:
         raise CorruptRecord("the records end before their count is reached") from None
     if at != len(data):
         raise CorruptRecord(f"the records of a batch take {at} of its {len(data)} bytes")
-    return spans
+    pieces.append(data[begin:])
+    return Spliced(b"".join(pieces), kept_count, base_timestamp + newest)
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -86,24 +86,34 @@ class Survey:
 
     def take(self, keys: Keys) -> bool:
         """Take in the records of a batch; False: there is no room, for all or the last of them."""
-        first = bisect_left(keys.offsets, self.first_dirty)
-        wanted, offsets = keys.keys[first:], keys.offsets[first:]
-        if offsets and not self.record_count:
-            self.fates_start = offsets[0]
-        at = 0
-        while at < len(wanted):
-            room = min(self.offsets.room, self._fates_room(offsets, at))
-            if not room:
+        wanted, offsets, tombstones = keys
+        if not offsets:
+            return True
+        if not self.record_count:
+            self.fates_start = max(offsets[0], self.first_dirty)
+        has_room = len(wanted) <= self.offsets.room and offsets[-1] < self._fates_end
+        if has_room and offsets[0] >= self.first_dirty:
+            self._put(wanted, offsets, tombstones)
+            return True
+        return self._take_what_fits(keys)
+
+    def _take_what_fits(self, keys: Keys) -> bool:
+        at = bisect_left(keys.offsets, self.first_dirty)
+        while at < len(keys.offsets):
+            end = min(
+                at + self.offsets.room,
+                bisect_left(keys.offsets, self._fates_end),
+                len(keys.offsets),
+            )
+            if end == at:
                 return False
-            end = min(at + room, len(wanted))
-            self._put(wanted[at:end], offsets[at:end], keys.tombstones)
-            self.end_offset = offsets[end - 1] + 1
+            self._put(keys.keys[at:end], keys.offsets[at:end], keys.tombstones)
             at = end
         return True
 
-    def _fates_room(self, offsets: list[int], at: int) -> int:
-        """How many of the offsets from `at` on have a byte for their fate."""
-        return bisect_left(offsets, self.fates_start + len(self.fates), at) - at
+    @property
+    def _fates_end(self) -> int:
+        return self.fates_start + len(self.fates)
 
     def _put(self, keys: list[bytes], offsets: list[int], tombstones: list[int]) -> None:
         fates, start = self.fates, self.fates_start
@@ -120,6 +130,7 @@ class Survey:
         for offset in replaced:
             fates[offset - start] = GONE
         self.record_count += len(keys)
+        self.end_offset = last + 1
 
 
 def survey(job: CleanJob, spend: Spend) -> Survey:

@@ -62,24 +62,25 @@ class OffsetMap:
             number = hash(key)
             digest = _digest(number, hash(key + _MORE))
             bucket = number % bucket_count
-            while True:
+            start = bucket * _BUCKET_BYTES
+            count = counts[bucket]
+            # Found between two digests is as unlikely as two keys with one digest.
+            at = find(digest, start, start + count * _DIGEST_BYTES)
+            while at < 0 and count == _BUCKET_ENTRIES:
+                bucket = (bucket + 1) % bucket_count
                 start = bucket * _BUCKET_BYTES
                 count = counts[bucket]
-                end = start + count * _DIGEST_BYTES
-                # Found between two digests is as unlikely as two keys with one digest.
-                at = find(digest, start, end)
-                if at >= 0:
-                    at = bucket * _BUCKET_WORDS + _FIRST_OFFSET + (at - start) // _DIGEST_BYTES
-                    replaced.append(words[at])
-                    words[at] = offset
-                    break
-                if count < _BUCKET_ENTRIES:
-                    buckets[end : end + _DIGEST_BYTES] = digest
-                    words[bucket * _BUCKET_WORDS + _FIRST_OFFSET + count] = offset
-                    counts[bucket] = count + 1
-                    self.size += 1
-                    break
-                bucket = (bucket + 1) % bucket_count
+                at = find(digest, start, start + count * _DIGEST_BYTES)
+            if at < 0:
+                at = start + count * _DIGEST_BYTES
+                buckets[at : at + _DIGEST_BYTES] = digest
+                words[bucket * _BUCKET_WORDS + _FIRST_OFFSET + count] = offset
+                counts[bucket] = count + 1
+            else:
+                at = bucket * _BUCKET_WORDS + _FIRST_OFFSET + (at - start) // _DIGEST_BYTES
+                replaced.append(words[at])
+                words[at] = offset
+        self.size += len(keys) - len(replaced)
         return replaced
 
     def newest(self, keys: Sequence[bytes]) -> list[int]:
@@ -91,16 +92,17 @@ class OffsetMap:
             number = hash(key)
             digest = _digest(number, hash(key + _MORE))
             bucket = number % bucket_count
-            while True:
+            start = bucket * _BUCKET_BYTES
+            count = counts[bucket]
+            at = find(digest, start, start + count * _DIGEST_BYTES)
+            while at < 0 and count == _BUCKET_ENTRIES:
+                bucket = (bucket + 1) % bucket_count
                 start = bucket * _BUCKET_BYTES
                 count = counts[bucket]
                 at = find(digest, start, start + count * _DIGEST_BYTES)
-                if at >= 0:
-                    at = bucket * _BUCKET_WORDS + _FIRST_OFFSET + (at - start) // _DIGEST_BYTES
-                    found.append(words[at])
-                    break
-                if count < _BUCKET_ENTRIES:
-                    found.append(NOT_FOUND)
-                    break
-                bucket = (bucket + 1) % bucket_count
+            if at < 0:
+                found.append(NOT_FOUND)
+            else:
+                at = bucket * _BUCKET_WORDS + _FIRST_OFFSET + (at - start) // _DIGEST_BYTES
+                found.append(words[at])
         return found

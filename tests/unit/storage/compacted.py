@@ -104,3 +104,22 @@ def read_keyed(log: Log, offset: int | None = None) -> list[tuple[int, bytes | N
 
 def headers_of(log: Log) -> list[BatchHeader]:
     return [header for header, _ in read_batches(log)]
+
+
+def read_committed(log: Log, offset: int | None = None) -> list[tuple[int, bytes | None]]:
+    """Offset and value by which a reader of committed records goes, as clients work it out."""
+    start = log.log_start_offset if offset is None else offset
+    end = log.last_stable_offset
+    coming = sorted(log.aborted_transactions(start, end), key=lambda entry: -entry.first_offset)
+    aborting: set[int] = set()
+    found: list[tuple[int, bytes | None]] = []
+    for header, data in read_batches(log, start):
+        while coming and coming[-1].first_offset <= header.last_offset:
+            aborting.add(coming.pop().producer_id)
+        if header.base_offset >= end:
+            break
+        if header.is_control:
+            aborting.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in aborting):
+            found += [(r.offset, r.value) for r in read_records(data) if r.offset >= start]
+    return found
