@@ -147,7 +147,8 @@ def offsets_at(
     admin: Admin, partitions: Collection[TopicPartition], at_ms: int
 ) -> dict[TopicPartition, int]:
     """The first record at or after a time; the end where there is none, which is told."""
-    found = admin.list_offsets(dict.fromkeys(sorted(partitions), at_ms))
+    # Negative times are words of the protocol: before the epoch means from the beginning.
+    found = admin.list_offsets(dict.fromkeys(sorted(partitions), max(0, at_ms)))
     later = [at for at in sorted(partitions) if found.get(at) is None]
     for at in later:
         print(
