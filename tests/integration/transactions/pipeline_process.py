@@ -42,6 +42,9 @@ def main() -> None:
             "transactional.id": transactional_id,
             "transaction.timeout.ms": 10_000,
             "reconnect.backoff.max.ms": 300,
+            # Otherwise librdkafka 2.16 forgets its only broker when that is down for a moment, and
+            # waits for good for the group coordinator it remembers.
+            "metadata.recovery.strategy": "none",
             "linger.ms": random.choice([0, 5, 50]),
             "log_level": 0,
         }
