@@ -57,7 +57,7 @@ class BatchFilter:
             return filter_legacy(header, batch, self._legacy_verdicts)
         if header.is_control:
             return self._filter_control(header, batch)
-        if self.transactions.is_aborted(header):
+        if self.transactions.is_aborted(header) or not header.record_count:
             return self._without_records(header, batch)
         if header.base_offset >= self._survey.end_offset:
             return batch  # For a later round.
