@@ -7,6 +7,7 @@ used by any number of threads.
 
 import contextlib
 import logging
+import queue
 import threading
 import time
 import warnings
@@ -43,7 +44,8 @@ Callback: TypeAlias = Callable[[RecordMetadata | None, Exception | None], None]
 
 log = logging.getLogger("penstock.client")
 
-_POLL_S = 0.1
+_POLL_S = 0.02  # A flush waits this long for its turn at most.
+_TURN_S = 0.005
 _FULL_PAUSE_S = 0.002
 _FATAL_PAUSE_S = 0.05
 _ANY_PARTITION = -1
@@ -104,6 +106,10 @@ class Producer(Generic[K, V]):
             has_plugins=interceptors.names_plugins(ours, plugins),
         )
         self._metadata = ProducerMetadata(self._rd, self._max_block_s)
+        # librdkafka reports to whoever asks it. One asks at a time, and only the producer's own
+        # thread tells the reports on, so that they stay in order.
+        self._asking = threading.Lock()
+        self._reports: queue.Queue[_Delivery] = queue.Queue()
         self._thread = threading.Thread(
             target=self._run_callbacks, name=f"{self._client_id}-callbacks", daemon=True
         )
@@ -288,11 +294,30 @@ class Producer(Generic[K, V]):
         time.sleep(_FULL_PAUSE_S)
 
     def _run_callbacks(self) -> None:
-        while not self._closed or len(self._rd):
+        while not self._closed or len(self._rd) or not self._reports.empty():
+            if self._asking.acquire(timeout=_TURN_S):
+                try:
+                    self._rd.poll(_POLL_S)
+                except confluent_kafka.KafkaException as error:
+                    self._note_fatal(librdkafka.translated(error))
+                finally:
+                    self._asking.release()
+            self._tell_reports()
+
+    def _tell_reports(self) -> None:
+        while True:
             try:
-                self._rd.poll(_POLL_S)
-            except confluent_kafka.KafkaException as error:
-                self._note_fatal(librdkafka.translated(error))
+                delivery = self._reports.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                delivery.tell()
+            finally:
+                self._reports.task_done()
+
+    def _wait_until_told(self) -> None:
+        if threading.current_thread() is not self._thread:
+            self._reports.join()
 
     def _note_fatal(self, error: PenstockError) -> None:
         """Nothing will be sent any more: what waits must fail now, and say why."""
@@ -303,19 +328,25 @@ class Producer(Generic[K, V]):
     def _drain(self, timeout_s: float) -> int:
         """Wait until nothing is under way; how much still is when the time is over."""
         try:
-            return self._rd.flush(timeout_s)
+            with self._asking:
+                left = self._rd.flush(timeout_s)
         except confluent_kafka.KafkaException as error:
             self._note_fatal(librdkafka.translated(error))
-            return len(self._rd)
+            left = len(self._rd)
+        self._wait_until_told()
+        return left
 
     def _limit_s(self, timeout_s: float | None) -> float:
         return self._max_block_s if timeout_s is None else timeout_s
 
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
         try:
-            function(*arguments)
+            with self._asking:
+                function(*arguments)
         except confluent_kafka.KafkaException as error:
             raise librdkafka.translated(error) from error
+        finally:
+            self._wait_until_told()
 
 
 def _checked_time(timestamp_ms: int) -> int:
@@ -330,7 +361,7 @@ def _checked_time(timestamp_ms: int) -> int:
 class _Delivery:
     """What happens when librdkafka reports on one record."""
 
-    __slots__ = ("callback", "future", "producer", "sizes")
+    __slots__ = ("callback", "future", "outcome", "producer", "sizes")
 
     def __init__(
         self,
@@ -342,22 +373,29 @@ class _Delivery:
         self.future = future
         self.callback = callback
         self.sizes = (-1, -1)
+        self.outcome: RecordMetadata | PenstockError | None = None  # None: not known yet.
 
     def __call__(
         self, error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message
     ) -> None:
-        metadata = None if error is not None else self._metadata(message)
-        failure = None if error is None else self._failure(error)
+        self.outcome = self._metadata(message) if error is None else self._failure(error)
+        self.producer._reports.put(self)
+
+    def tell(self) -> None:
+        """Interceptors, the callback, then the future: who has the result has been called back."""
+        outcome = self.outcome
+        metadata = outcome if isinstance(outcome, RecordMetadata) else None
+        failure = outcome if isinstance(outcome, PenstockError) else None
         chain = self.producer._interceptors
         if chain:
             chain.tell("on_acknowledgement", metadata, failure)
+        if self.callback is not None:
+            self._tell(metadata, failure)
         if metadata is not None:
             self.future.set_result(metadata)
         else:
             self.producer._failed += 1
             self.future.set_exception(failure)
-        if self.callback is not None:
-            self._tell(metadata, failure)
 
     def _failure(self, error: confluent_kafka.KafkaError) -> PenstockError:
         """What went wrong; of a record purged after a fatal error, that error."""
