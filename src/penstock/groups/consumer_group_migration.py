@@ -122,11 +122,8 @@ def may_downgrade(group: "ConsumerGroup", leaving: Sequence[Member]) -> bool:
 def may_downgrade_with(group: "ConsumerGroup", replaced: Member) -> bool:
     """Whether a static member of the new protocol, coming back as a classic one, was the last."""
     others = [m for m in group.known.members.values() if m.member_id != replaced.member_id]
-    return (
-        replaced.classic is None
-        and _may_turn_classic(group, others)
-        and len(group.known.members) <= group.view.config.group_max_size
-    )
+    size_max = group.view.config.group_max_size
+    return _may_turn_classic(group, others) and len(group.known.members) <= size_max
 
 
 def _may_turn_classic(group: "ConsumerGroup", members: Sequence[Member]) -> bool:

@@ -1,13 +1,17 @@
 """What consumer groups refuse, tell and survive, beyond what the transcripts show."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from tests.unit.groups.consumer_rig import ClassicConsumer, Consumer, ConsumerRig
 from tests.unit.groups.rig import code_of, subscription
 
+from penstock.cluster.image import ClusterImage
 from penstock.errors import ErrorCode
+from penstock.groups.consumer_group_member import MemberState
 from penstock.groups.consumer_group_settings import assignors
+from penstock.groups.consumer_group_topics import TopicHashes
 from penstock.groups.surroundings import Claim
 from penstock.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -17,6 +21,8 @@ from penstock.protocol.messages.consumer_group_records import (
     ConsumerGroupPartitionMetadataKey,
     ConsumerGroupPartitionMetadataValue,
 )
+from penstock.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
+from penstock.protocol.stored import read_prefix
 
 JOINING: dict[str, Any] = {
     "group_id": "g",
@@ -172,6 +178,121 @@ def test_a_sync_for_another_protocol_is_refused(field: dict[str, Any]) -> None:
     told = rig.sync("c1", generation, **field).told
     assert told.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert rig.sync("c1", generation, protocol_name="range").told.error_code == 0
+
+
+def test_a_classic_member_is_told_to_join_again_until_it_does_and_then_is_out() -> None:
+    """However often it is told, it has one rebalance timeout from the first time on."""
+    rig = ConsumerRig({"group.consumer.assignment.interval.ms": "0"}, t=2)
+    Consumer(rig, "a", ["t"]).join()
+    offered = [("range", subscription("t"))]
+    generation = rig.join("c", "c1", rebalance_ms=9000, protocols=offered).told.generation_id
+    rig.sync("c1", generation)
+    Consumer(rig, "b", ["t"]).join()
+    for _ in range(3):
+        assert rig.beat("c1", generation) is ErrorCode.REBALANCE_IN_PROGRESS
+        rig.wait(3000)
+    assert rig.beat("c1", generation) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_classic_member_that_must_give_something_up_is_told_until_it_says_that_it_did() -> None:
+    rig = ConsumerRig({"group.consumer.assignment.interval.ms": "0"}, t=2)
+    classic = ClassicConsumer(rig, "c", ["t"])
+    Consumer(rig, "a", ["u"]).join()
+    classic.steps(3)
+    assert rig.named(classic.owned) == ["t-0", "t-1"]
+    Consumer(rig, "b", ["t"]).join()
+    classic.steps(3)  # It is told, joins and syncs, and would join again by itself.
+    assert (rig.named(classic.owned), classic.phase) == (["t-0"], "out")
+    assert rig.known.members[classic.member_id].state is MemberState.UNREVOKED
+    beaten = rig.beat(classic.member_id, classic.generation)
+    assert beaten is ErrorCode.REBALANCE_IN_PROGRESS
+    classic.steps(2)
+    assert rig.beat(classic.member_id, classic.generation) is ErrorCode.NONE
+
+
+def test_a_classic_member_whose_session_ended_unnoticed_must_give_up_everything() -> None:
+    """Apache Kafka lets it in as a new member that believes to own what others have by now."""
+    rig = ConsumerRig({"group.consumer.assignment.interval.ms": "0"}, t=2)
+    Consumer(rig, "a", ["u"]).join()
+    classic = ClassicConsumer(rig, "c", ["t"]).steps(3)
+    rig.wait(10_000)
+    assert classic.member_id not in rig.known.members
+    classic.phase = "out"
+    classic.step()
+    assert (classic.last_error, classic.owned) == (ErrorCode.UNKNOWN_MEMBER_ID, set())
+
+
+def test_members_of_a_group_that_was_upgraded_have_sessions() -> None:
+    rig = ConsumerRig(t=1)
+    classic = ClassicConsumer(rig, "c", ["t"]).steps(2)
+    rig.wait(3000)
+    classic.steps(2)
+    assert (rig.kind, classic.phase) == ("classic", "in")
+    Consumer(rig, "a", ["t"]).join()
+    assert rig.known.members.keys() == {"a", classic.member_id}
+    rig.wait(10_000)
+    assert rig.known.members.keys() == {"a"}
+
+
+def test_a_classic_member_is_answered_in_the_version_it_speaks() -> None:
+    rig = ConsumerRig(t=1)
+    Consumer(rig, "a", ["u"]).join()
+    for version in range(4):
+        member_id = f"c{version}"
+        offered = ConsumerProtocolSubscription(topics=["t"]).to_bytes(version)
+        joined = rig.join("c", member_id, protocols=[("range", offered)]).told
+        assert read_prefix(rig.sync(member_id, joined.generation_id).told.assignment) == version
+
+
+def test_what_a_static_member_left_behind_counts_as_assigned_from_the_beginning() -> None:
+    """Whoever comes back in its place may commit for it in any epoch."""
+    rig = ConsumerRig(t=2)
+    consumer = Consumer(rig, "a", ["t"], instance_id="one")
+    consumer.join()
+    (before,) = rig.known.members["a"].assigned.values()
+    consumer.leave(epoch=-2)
+    (after,) = rig.known.members["a"].assigned.values()
+    assert (before, after) == ({0: 2, 1: 2}, {0: 0, 1: 0})
+
+
+def test_a_member_may_commit_what_it_is_about_to_give_up_in_the_epoch_it_got_it_in() -> None:
+    rig = ConsumerRig({"group.consumer.assignment.interval.ms": "0"}, t=2)
+    consumer = Consumer(rig, "a", ["t"])
+    consumer.join()
+    rig.make_topics(t=3)
+    consumer.settle()
+    consumer.beat()
+    consumer.settle()
+    Consumer(rig, "b", ["t"]).join()
+    consumer.beat()
+    member = rig.known.members["a"]
+    assert (member.epoch, [*member.revoking.values()]) == (3, [{2: 3}])
+    assert rig.commit(1, "a", 2, partition=0) is ErrorCode.NONE
+    assert rig.commit(1, "a", 2, partition=2) is ErrorCode.STALE_MEMBER_EPOCH
+    assert rig.commit(1, "a", 3, partition=2) is ErrorCode.NONE
+
+
+def test_topics_are_looked_at_only_when_the_cluster_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+    of_group = TopicHashes.of_group
+
+    def count(self: TopicHashes, topics: Iterable[str], image: ClusterImage) -> int:
+        looked.append("once")
+        return of_group(self, topics, image)
+
+    monkeypatch.setattr(TopicHashes, "of_group", count)
+    rig = ConsumerRig(t=1)
+    consumer = Consumer(rig, "a", ["t"])
+    consumer.join()
+    for _ in range(3):
+        consumer.beat()
+    assert len(looked) == 1
+    rig.make_topics(u=1)
+    for _ in range(3):
+        consumer.beat()
+    assert len(looked) == 2
 
 
 def test_a_group_is_described_as_it_is() -> None:
