@@ -153,7 +153,7 @@ class LiveTranscript:
         return [f"{name}: {_code(told.topics[0].partitions[0].error_code)}"]
 
     def _wait(self, names: list[str], _details: Details) -> list[str]:
-        time.sleep(int(names[0]) / 1000 + _MOMENT_S)
+        time.sleep(int(names[0]) / 1000 + _MOMENT_S)  # The text tells time to pass.
         return []
 
     def _state(self, _names: list[str], _details: Details) -> list[str]:
@@ -175,7 +175,7 @@ class LiveTranscript:
     def _news(self, expected: set[str]) -> list[str]:
         """What arrived: at least what the text expects, however slow the server is today."""
         wait([future for name, future in self._waiting if name in expected], timeout=_PATIENCE_S)
-        time.sleep(_MOMENT_S)
+        time.sleep(_MOMENT_S)  # Room for an answer that should not come.
         arrived = [pair for pair in self._waiting if pair[1].done()]
         self._waiting = [pair for pair in self._waiting if not pair[1].done()]
         return sorted(f"{name}: {self._told(name, future)}" for name, future in arrived)

@@ -149,7 +149,7 @@ def _work(messages: list[Any], options: dict[str, Any], printer: Printer) -> Non
     """As long as a batch takes."""
     if messages:
         printer.batch(len(messages))
-        time.sleep(options["work_ms"] / 1000)
+        time.sleep(options["work_ms"] / 1000)  # The work of this consumer.
 
 
 def main() -> None:

@@ -6,13 +6,13 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.waiting import eventually
 from tests.unit.storage.compacted import COMPACT, LIMITS, begin, keyed, read_keyed
 from tests.unit.storage.made import append, new_log
 
@@ -165,11 +165,11 @@ def test_it_dies_with_the_process_that_started_it(log_dir: Path) -> None:
     assert parent.stdout is not None
     pid = int(parent.stdout.readline())
     try:
-        wait_for(lambda: _has_set_up(pid))
+        eventually(lambda: _has_set_up(pid))
     finally:
         parent.kill()
         parent.wait()
-    wait_for(lambda: not _is_alive(pid))
+    eventually(lambda: not _is_alive(pid))
 
 
 def _has_set_up(pid: int) -> bool:
@@ -185,15 +185,8 @@ def _is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_for(condition: Any) -> None:
-    give_up_s = time.monotonic() + ANSWER_S
-    while not condition():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.01)
-
-
 def test_an_interrupt_of_the_terminal_is_left_to_the_broker(worker: Worker) -> None:
-    wait_for(lambda: _has_set_up(worker.process.pid))
+    eventually(lambda: _has_set_up(worker.process.pid))
     worker.process.send_signal(signal.SIGINT)
     assert worker.hear(0.2) is None
     assert worker.process.poll() is None
