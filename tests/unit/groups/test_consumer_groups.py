@@ -263,11 +263,13 @@ def test_a_member_may_commit_what_it_is_about_to_give_up_in_the_epoch_it_got_it_
     consumer.settle()
     consumer.beat()
     consumer.settle()
-    Consumer(rig, "b", ["t"]).join()
+    for name in ("b", "c"):
+        Consumer(rig, name, ["t"]).join()
     consumer.beat()
     member = rig.known.members["a"]
-    assert (member.epoch, [*member.revoking.values()]) == (3, [{2: 3}])
+    assert (member.epoch, [*member.revoking.values()]) == (3, [{1: 2, 2: 3}])
     assert rig.commit(1, "a", 2, partition=0) is ErrorCode.NONE
+    assert rig.commit(1, "a", 2, partition=1) is ErrorCode.NONE
     assert rig.commit(1, "a", 2, partition=2) is ErrorCode.STALE_MEMBER_EPOCH
     assert rig.commit(1, "a", 3, partition=2) is ErrorCode.NONE
 
