@@ -19,7 +19,7 @@ from penstock.cli.client_options import (
     quiet_librdkafka,
     reach,
 )
-from penstock.cli.parser import ToolParser, settings_from, warn_deprecated
+from penstock.cli.parser import ToolParser, key_values, settings_from, warn_deprecated
 from penstock.cli.record_printer import RawRecord, RecordPrinter
 from penstock.cli.topic_filter import topic_pattern
 from penstock.client.consumer import Consumer
@@ -87,7 +87,7 @@ def _print_all(
         wait_s = _POLL_S if silence_s_max is None else min(_POLL_S, silence_s_max)
         records = _poll(consumer, wait_s, skip=options.skip_message_on_error)
         if records:
-            _print_batch(records, formatter, options, printed)
+            _print_batch(consumer, records, formatter, options, printed)
             heard_s = time.monotonic()
 
 
@@ -105,26 +105,46 @@ def _poll(consumer: RawConsumer, wait_s: float, *, skip: bool) -> Sequence[RawRe
 
 
 def _print_batch(
+    consumer: RawConsumer,
     records: Sequence[RawRecord],
     formatter: Formatter,
     options: argparse.Namespace,
     printed: Printed,
 ) -> None:
-    """Lines of a whole poll in one write."""
+    """Lines of a whole poll in one write; what is not printed stays for the group to read."""
     lines: list[bytes] = []
-    for record in records:
-        if printed.is_enough:
-            break
-        try:
-            lines.append(formatter(record))
-        except PenstockError as error:
-            if not options.skip_message_on_error:
-                sys.stdout.buffer.write(b"".join(lines))
-                raise
-            print(f"Skipped: {error}", file=sys.stderr)
-        printed.count += 1
+    taken = done = 0
+    try:
+        for record in records:
+            if printed.is_enough:
+                break
+            taken += 1
+            try:
+                lines.append(formatter(record))
+            except PenstockError as error:
+                if not options.skip_message_on_error:
+                    _write(lines)
+                    done = taken
+                    raise
+                print(f"Skipped: {error}", file=sys.stderr)
+            printed.count += 1
+        _write(lines)
+        done = taken
+    finally:
+        _give_back(consumer, records[done:])
+
+
+def _write(lines: Sequence[bytes]) -> None:
     sys.stdout.buffer.write(b"".join(lines))
     sys.stdout.buffer.flush()
+
+
+def _give_back(consumer: RawConsumer, records: Sequence[RawRecord]) -> None:
+    """Stand before records that were polled and not printed, or they would be committed."""
+    firsts = {TopicPartition(one.topic, one.partition): one.offset for one in reversed(records)}
+    for at, offset in firsts.items():
+        if _has_group(consumer) and at in consumer.assignment():
+            consumer.seek(at, offset)
 
 
 def _begin(consumer: RawConsumer, options: argparse.Namespace) -> Callable[[], None]:
@@ -238,8 +258,30 @@ def _check(parser: ToolParser, options: argparse.Namespace) -> None:
                 f"The provided offset value '{options.offset}' is incorrect. Valid values are "
                 "'earliest', 'latest', or a non-negative long."
             )
-    if options.group and options.partition is not None:
+    _check_group(parser, options)
+
+
+def _check_group(parser: ToolParser, options: argparse.Namespace) -> None:
+    """Refuse options that say one thing and settings that say another."""
+    words = key_values(options.command_property, "--command-property")
+    file = settings_from(options.command_config)
+    named = dict.fromkeys([options.group, file.get("group.id"), words.get("group.id")])
+    groups = [group for group in named if group]
+    if len(groups) > 1:
+        found = ", ".join(f"'{group}'" for group in groups)
+        parser.error(
+            "The group ids provided in different places (directly using '--group', via "
+            f"'--consumer-property', or via '--consumer.config') do not match. Detected group ids: "
+            f"{found}"
+        )
+    if groups and options.partition is not None:
         parser.error("Options group and partition cannot be specified together.")
+    start = {**file, **words}.get("auto.offset.reset", "earliest")
+    if options.from_beginning and start != "earliest":
+        parser.error(
+            f"Can't simultaneously specify --from-beginning and 'auto.offset.reset={start}', "
+            "please remove one option"
+        )
 
 
 def _parser() -> ToolParser:
