@@ -34,9 +34,11 @@ from penstock.transactions.transaction import (
     Transaction,
 )
 
-# Two, and not one: the owner of epoch e, ending a transaction of its own, makes it e + 1, and asks
-# again when the answer is lost. Nobody who was fenced off can be mistaken for it.
-_FENCING_EPOCHS: Final = 2
+# An owner of epoch e whose transaction is aborted by the clock goes on with e + 1, as if it had
+# ended it itself and missed the answer. When somebody else takes over, its epoch must not be
+# mistaken for that, so another one is left out.
+_FOR_THE_OWNER: Final = 1
+_FOR_ANOTHER: Final = 2
 
 
 class Step(NamedTuple):
@@ -74,6 +76,7 @@ def initialize(
                 producer_epoch=0,
                 timeout_ms=timeout_ms,
                 updated_ms=now_ms,
+                previous_producer_id=spare_id,
             )
         )
     if known.state.is_preparing:
@@ -84,9 +87,10 @@ def initialize(
             f"{known.producer_epoch}, not to {expected.producer_id} in {expected.producer_epoch}"
         )
     if known.state is State.ONGOING:
-        last_epoch = NO_EPOCH if expected is None else known.producer_epoch
         again = ConcurrentTransactions(f"the open transaction of {transactional_id} is aborted")
-        return Step(_fenced(known, last_epoch=last_epoch, now_ms=now_ms), again)
+        if expected is not None:
+            return Step(time_out(known, now_ms=now_ms), again)
+        return Step(_fenced(known, _FOR_ANOTHER, last_epoch=NO_EPOCH, now_ms=now_ms), again)
     return _next_owner(
         known, timeout_ms=timeout_ms, expected=expected, spare_id=spare_id, now_ms=now_ms
     )
@@ -119,6 +123,7 @@ def _next_owner(
         updated_ms=now_ms,
         started_ms=NO_TIME,
         partitions=frozenset(),
+        previous_producer_id=known.producer_id,
     )
     last_epoch = NO_EPOCH if expected is None else expected.producer_epoch
     if known.identity.is_exhausted:
@@ -129,20 +134,14 @@ def _next_owner(
                 renewed,
                 producer_id=spare_id,
                 producer_epoch=0,
-                previous_producer_id=known.producer_id,
                 last_epoch=last_epoch,
             )
         )
     if expected is not None and expected != known.identity:
-        return _owned(renewed)  # The epoch is the caller's already; it missed the answer.
-    return _owned(
-        replace(
-            renewed,
-            producer_epoch=known.producer_epoch + 1,
-            previous_producer_id=NO_PRODUCER_ID,
-            last_epoch=last_epoch,
-        )
-    )
+        # The epoch is the caller's already; it missed the answer.
+        return _owned(replace(renewed, previous_producer_id=known.previous_producer_id))
+    next_epoch = known.producer_epoch + 1
+    return _owned(replace(renewed, producer_epoch=next_epoch, last_epoch=last_epoch))
 
 
 def _owned(after: Transaction) -> Step:
@@ -178,7 +177,7 @@ def add_partitions(
         started_ms=started_ms,
         updated_ms=now_ms,
         client_version=client_version,
-        previous_producer_id=NO_PRODUCER_ID,
+        previous_producer_id=known.producer_id,
     )
     return Step(after, identity)
 
@@ -283,7 +282,7 @@ def _decided(
         updated_ms=now_ms,
         started_ms=known.started_ms if known.state is State.ONGOING else now_ms,
         client_version=client_version,
-        previous_producer_id=NO_PRODUCER_ID,
+        previous_producer_id=known.producer_id,
     )
 
 
@@ -291,11 +290,12 @@ def _has_ended(known: Transaction, identity: Identity) -> bool:
     """Whether the latest transaction was ended by this identity, which may have missed it."""
     if known.state in (State.EMPTY, State.ONGOING):
         return False
-    if known.previous_producer_id == identity.producer_id:
-        return identity.is_exhausted and known.producer_epoch == 0
+    if known.producer_id != identity.producer_id:
+        was_renewed = known.previous_producer_id == identity.producer_id
+        return was_renewed and identity.is_exhausted and known.producer_epoch == 0
     if known.producer_epoch == EPOCH_MAX and known.next_producer_id == NO_PRODUCER_ID:
         return False  # An owner's last epoch comes with a new id; this one was fenced off.
-    return known.identity == (identity.producer_id, identity.producer_epoch + 1)
+    return known.producer_epoch == identity.producer_epoch + 1
 
 
 def _asked_again(known: Transaction, answer: Identity, *, is_commit: bool) -> Step:
@@ -317,14 +317,13 @@ def _wrong_state(known: Transaction, *, is_commit: bool) -> InvalidTxnState:
 
 def complete(known: Transaction, *, now_ms: int) -> Transaction:
     """Every partition has its marker."""
-    is_renewed = known.next_producer_id != NO_PRODUCER_ID
     producer_id, producer_epoch = known.next_identity
     return replace(
         known,
         state=State.COMPLETE_COMMIT if known.is_committed else State.COMPLETE_ABORT,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
-        previous_producer_id=known.producer_id if is_renewed else NO_PRODUCER_ID,
+        previous_producer_id=known.producer_id,
         next_producer_id=NO_PRODUCER_ID,
         partitions=frozenset(),
         updated_ms=now_ms,
@@ -339,20 +338,20 @@ def is_timed_out(known: Transaction, *, now_ms: int) -> bool:
 
 
 def time_out(known: Transaction, *, now_ms: int) -> Transaction:
-    """Abort an open transaction and fence its owner, who may ask for a new epoch (KIP-588)."""
-    return _fenced(known, last_epoch=known.producer_epoch, now_ms=now_ms)
+    """Abort an open transaction; its owner must ask for the epoch to go on with (KIP-588)."""
+    return _fenced(known, _FOR_THE_OWNER, last_epoch=known.producer_epoch, now_ms=now_ms)
 
 
-def _fenced(known: Transaction, *, last_epoch: int, now_ms: int) -> Transaction:
+def _fenced(known: Transaction, epochs: int, *, last_epoch: int, now_ms: int) -> Transaction:
     """Abort with an epoch above the owner's, which the markers carry into every partition."""
     return replace(
         known,
         state=State.PREPARE_ABORT,
-        producer_epoch=min(known.producer_epoch + _FENCING_EPOCHS, EPOCH_MAX),
+        producer_epoch=min(known.producer_epoch + epochs, EPOCH_MAX),
         last_epoch=last_epoch,
         updated_ms=now_ms,
         client_version=TV2,
-        previous_producer_id=NO_PRODUCER_ID,
+        previous_producer_id=known.producer_id,
     )
 
 

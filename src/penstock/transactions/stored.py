@@ -1,8 +1,7 @@
 """Transactions as records of `__transaction_state`, in Kafka's bytes.
 
 The key holds the transactional id, the value everything else; no value means that the id was
-forgotten. Two things Kafka's records leave out are written as the schema provides for them, and
-only when there is something to say: the producer id before and after epochs ran out.
+forgotten.
 """
 
 from collections import defaultdict
@@ -15,12 +14,7 @@ from penstock.protocol.messages.transaction_records import (
 )
 from penstock.protocol.primitives import MalformedMessage
 from penstock.protocol.stored import read_prefix
-from penstock.transactions.transaction import (
-    NO_PRODUCER_ID,
-    State,
-    TopicPartition,
-    Transaction,
-)
+from penstock.transactions.transaction import State, TopicPartition, Transaction
 
 KeyValue = tuple[bytes, bytes | None]
 
@@ -99,7 +93,7 @@ def _transaction(transactional_id: str, value: TransactionLogValue) -> Transacti
         started_ms=value.transaction_start_timestamp_ms,
         partitions=_partitions(value),
         client_version=value.client_transaction_version,
-        previous_producer_id=_other_than(value.producer_id, value.previous_producer_id),
+        previous_producer_id=value.previous_producer_id,
         next_producer_id=value.next_producer_id,
     )
 
@@ -110,8 +104,3 @@ def _partitions(value: TransactionLogValue) -> frozenset[TopicPartition]:
         for topic in value.transaction_partitions or ()
         for partition in topic.partition_ids
     )
-
-
-def _other_than(producer_id: int, previous: int) -> int:
-    """Others may name the same id as the previous one, which says nothing."""
-    return NO_PRODUCER_ID if previous == producer_id else previous

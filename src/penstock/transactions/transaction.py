@@ -74,7 +74,8 @@ class Transaction:
     started_ms: int = NO_TIME  # When the first partition was added.
     partitions: frozenset[TopicPartition] = frozenset()
     client_version: int = TV1  # Which the latest step spoke.
-    previous_producer_id: int = NO_PRODUCER_ID  # Before the epochs ran out, until the next use.
+    # Before the latest step; another one if the epochs of the old had run out.
+    previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID  # Given to the client already, in use once complete.
     # The epoch whose owner may still ask what became of it; not stored, so after a reload it may
     # not. NO_EPOCH: nobody but the owner of the current epoch.

@@ -180,7 +180,7 @@ def shown(known: Transaction | None) -> str:
     words += [f"{topic}-{number}" for topic, number in sorted(known.partitions)]
     if known.next_producer_id != NO_PRODUCER_ID:
         words.append(f"next={known.next_producer_id}")
-    if known.previous_producer_id != NO_PRODUCER_ID:
+    if known.previous_producer_id not in (NO_PRODUCER_ID, known.producer_id):
         words.append(f"previous={known.previous_producer_id}")
     if known.last_epoch != NO_EPOCH:
         words.append(f"last={known.last_epoch}")

@@ -154,7 +154,7 @@ def test_in_version_2_a_client_may_abort_what_never_began() -> None:
     )
 
 
-def test_a_transaction_open_for_too_long_is_aborted_and_its_owner_fenced() -> None:
+def test_a_transaction_open_for_too_long_is_aborted() -> None:
     check(
         """
         init => 1/0                                 | Empty 1/0
@@ -165,23 +165,42 @@ def test_a_transaction_open_for_too_long_is_aborted_and_its_owner_fenced() -> No
         at 61000
         clock => in time                            | Ongoing 1/0 t-0 t-1
         at 61001
-        clock => timed out                          | PrepareAbort 1/2 t-0 t-1 last=0
-        commit2 1/0 => ProducerFenced               | PrepareAbort 1/2 t-0 t-1 last=0
-        abort2 1/0 => ProducerFenced                | PrepareAbort 1/2 t-0 t-1 last=0
-        commit 1/0 => ProducerFenced                | PrepareAbort 1/2 t-0 t-1 last=0
-        add2 1/0 t-2 => ProducerFenced              | PrepareAbort 1/2 t-0 t-1 last=0
-        complete => ok                              | CompleteAbort 1/2 last=0
-        abort2 1/0 => ProducerFenced                | CompleteAbort 1/2 last=0
-        abort 1/0 => ProducerFenced                 | CompleteAbort 1/2 last=0
-        # It may come back for a new epoch, as long as nobody else did (KIP-588).
-        init as 1/0 => 1/2                          | Empty 1/2 last=0
-        add2 1/2 t-0 => ok                          | Ongoing 1/2 t-0 last=0
-        at 130000
-        clock => timed out                          | PrepareAbort 1/4 t-0 last=2
-        complete => ok                              | CompleteAbort 1/4 last=2
-        init => 1/5                                 | Empty 1/5
-        init as 1/2 => ProducerFenced               | Empty 1/5
-        clock => in time                            | Empty 1/5
+        clock => timed out                          | PrepareAbort 1/1 t-0 t-1 last=0
+        add2 1/0 t-2 => ProducerFenced              | PrepareAbort 1/1 t-0 t-1 last=0
+        commit2 1/0 => InvalidTxnState              | PrepareAbort 1/1 t-0 t-1 last=0
+        abort2 1/0 => ConcurrentTransactions        | PrepareAbort 1/1 t-0 t-1 last=0
+        complete => ok                              | CompleteAbort 1/1 last=0
+        add2 1/0 t-2 => ProducerFenced              | CompleteAbort 1/1 last=0
+        commit 1/0 => ProducerFenced                | CompleteAbort 1/1 last=0
+        abort 1/0 => ProducerFenced                 | CompleteAbort 1/1 last=0
+        commit2 1/0 => InvalidTxnState              | CompleteAbort 1/1 last=0
+        # To abort is what its owner should do now, and then it may go on, even after a reload.
+        abort2 1/0 => 1/1                           | CompleteAbort 1/1 last=0
+        reload => ok                                | CompleteAbort 1/1
+        abort2 1/0 => 1/1                           | CompleteAbort 1/1
+        add2 1/1 t-0 => ok                          | Ongoing 1/1 t-0
+        abort2 1/0 => ProducerFenced                | Ongoing 1/1 t-0
+        """
+    )
+
+
+def test_an_owner_that_was_too_slow_may_ask_for_a_new_epoch_unless_somebody_else_came() -> None:
+    check(
+        """
+        init => 1/0                                 | Empty 1/0
+        add 1/0 t-0 => ok                           | Ongoing 1/0 t-0
+        at 70000
+        clock => timed out                          | PrepareAbort 1/1 t-0 last=0
+        init as 1/0 => ConcurrentTransactions       | PrepareAbort 1/1 t-0 last=0
+        complete => ok                              | CompleteAbort 1/1 last=0
+        init as 1/0 => 1/1                          | Empty 1/1 last=0
+        add 1/1 t-0 => ok                           | Ongoing 1/1 t-0 last=0
+        at 140000
+        clock => timed out                          | PrepareAbort 1/2 t-0 last=1
+        complete => ok                              | CompleteAbort 1/2 last=1
+        init => 1/3                                 | Empty 1/3
+        init as 1/1 => ProducerFenced               | Empty 1/3
+        clock => in time                            | Empty 1/3
         """
     )
 
@@ -200,14 +219,14 @@ def test_a_producer_goes_on_after_an_error_unless_somebody_else_came() -> None:
         init as 7/3 => ProducerFenced               | Empty 1/3
         add 1/3 t-0 => ok                           | Ongoing 1/3 t-0
         init as 1/2 => ProducerFenced               | Ongoing 1/3 t-0
-        init as 1/3 => ConcurrentTransactions       | PrepareAbort 1/5 t-0 last=3
-        init as 1/3 => ConcurrentTransactions       | PrepareAbort 1/5 t-0 last=3
-        complete => ok                              | CompleteAbort 1/5 last=3
-        init as 1/3 => 1/5                          | Empty 1/5 last=3
-        init as 1/3 => 1/5                          | Empty 1/5 last=3
+        init as 1/3 => ConcurrentTransactions       | PrepareAbort 1/4 t-0 last=3
+        init as 1/3 => ConcurrentTransactions       | PrepareAbort 1/4 t-0 last=3
+        complete => ok                              | CompleteAbort 1/4 last=3
+        init as 1/3 => 1/4                          | Empty 1/4 last=3
+        init as 1/3 => 1/4                          | Empty 1/4 last=3
         # After a reload nobody can tell it from one that was fenced.
-        reload => ok                                | Empty 1/5
-        init as 1/3 => ProducerFenced               | Empty 1/5
+        reload => ok                                | Empty 1/4
+        init as 1/3 => ProducerFenced               | Empty 1/4
         """
     )
 

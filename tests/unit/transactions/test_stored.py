@@ -1,4 +1,7 @@
-"""The records of `__transaction_state`, byte for byte as Apache Kafka writes them."""
+"""The records of `__transaction_state`, byte for byte as Apache Kafka writes them.
+
+`OBSERVED` are values that Apache Kafka 4.3.1 wrote for its own Java client.
+"""
 
 import pytest
 from hypothesis import given
@@ -76,6 +79,43 @@ OLDEST = packed(
     "0000018bcfe56be8",
     "0000018bcfe56800",
 )
+# What became of one transactional id, up to the abort of its second transaction.
+OBSERVED = [
+    (
+        "Empty",
+        "0001 0000000000000000 0000 0000ea60 00 00 000001a1e1498abf ffffffffffffffff"
+        "01 00 08 0000000000000000",
+    ),
+    (
+        "Ongoing",
+        "0001 0000000000000000 0000 0000ea60 01 02 135f5f636f6e73756d65725f6f666673657473"
+        "02 0000001c 00 000001a1e1498e7e 000001a1e1498e7e"
+        "02 00 08 0000000000000000 02 02 0002",
+    ),
+    (
+        "CompleteCommit",
+        "0001 0000000000000000 0001 0000ea60 04 01 000001a1e149915d 000001a1e1498e7e"
+        "02 00 08 0000000000000000 02 02 0002",
+    ),
+    (
+        "PrepareAbort",
+        "0001 0000000000000000 0002 0000ea60 03 02 135f5f636f6e73756d65725f6f666673657473"
+        "02 0000001c 00 000001a1e14991f7 000001a1e14991e1"
+        "02 00 08 0000000000000000 02 02 0002",
+    ),
+]
+
+
+@pytest.mark.parametrize(("state", "observed"), OBSERVED)
+def test_what_kafka_wrote_is_read_and_written_again(state: str, observed: str) -> None:
+    found = read_record(KEY, packed(observed))
+    assert found is not None
+    known = found[1]
+    assert known is not None
+    assert (known.state.label, known.previous_producer_id) == (state, 0)
+    assert to_record(known) == (KEY, packed(observed))
+
+
 NOW_MS = 1_700_000_000_000
 
 
@@ -191,6 +231,7 @@ transactions = st.builds(
     started_ms=numbers,
     partitions=st.frozensets(st.tuples(names, st.integers(0, 1 << 30)), max_size=5),
     client_version=st.sampled_from([0, 2]),
+    previous_producer_id=st.integers(-1, 1 << 40),
     next_producer_id=st.integers(-1, 1 << 40),
     last_epoch=st.just(NO_EPOCH),
 )
