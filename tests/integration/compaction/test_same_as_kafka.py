@@ -1,0 +1,81 @@
+"""The same records on Apache Kafka and on Penstock: compaction leaves the same of them."""
+
+import random
+from pathlib import Path
+
+import pytest
+from tests.integration.compaction.topics import (
+    CLEAN_SOON,
+    COMPACTED,
+    Stored,
+    await_cleaning,
+    create_topic,
+    read_all,
+)
+from tests.support.apache_kafka import CURRENT, KafkaProcess
+from tests.support.broker import BrokerProcess
+from tests.support.java import run_java
+from tests.support.outside import needs
+from tests.support.wire import RawConnection
+
+from penstock.records.batch import build_batch
+from penstock.records.compression import Codec
+from penstock.records.record import Record
+
+pytestmark = pytest.mark.kafka
+
+TOPIC = "same"
+NOW_MS = 1_700_000_000_000
+
+
+def batches() -> list[bytes]:
+    """The same bytes for both: many keys, some tombstones, every codec."""
+    chance = random.Random(11)
+    made = []
+    for number in range(900):
+        codec = chance.choice([Codec.NONE, Codec.NONE, Codec.GZIP, Codec.LZ4, Codec.ZSTD])
+        records = [
+            Record(
+                at,
+                NOW_MS + number,
+                b"key-%d" % chance.randrange(400),
+                None if chance.random() < 0.1 else chance.randbytes(chance.randrange(100, 700)),
+            )
+            for at in range(chance.randrange(1, 20))
+        ]
+        made.append(bytes(build_batch(records, codec=codec)))
+    return made
+
+
+def compacted(server: BrokerProcess | KafkaProcess, made: list[bytes]) -> list[Stored]:
+    create_topic(server, TOPIC, COMPACTED)
+    with RawConnection(server.port) as connection:
+        for batch in made:
+            connection.produce_one(TOPIC, batch, acks=1)
+    await_cleaning(server.data, TOPIC, timeout_s=90)
+    return read_all(server, TOPIC)
+
+
+def test_both_keep_the_same_records_and_kafka_reads_our_segments(tmp_path: Path) -> None:
+    jars = needs(CURRENT)
+    made = batches()
+    with KafkaProcess(jars, tmp_path / "kafka", CLEAN_SOON) as kafka:
+        kafka.start()
+        expected = compacted(kafka, made)
+    with BrokerProcess(tmp_path / "penstock", CLEAN_SOON) as broker:
+        broker.start()
+        found = compacted(broker, made)
+        broker.stop()
+    written = sum(Path(path).stat().st_size for path in broker.partition_dir(TOPIC).glob("*.log"))
+    assert found == expected
+    assert written < sum(map(len, made)) * 0.7  # There was something to compact.
+    for path in sorted(broker.partition_dir(TOPIC).glob("*.log")):
+        report = run_java(
+            f"{jars}/*",
+            "org.apache.kafka.tools.DumpLogSegments",
+            "--deep-iteration",
+            "--files",
+            f"{path},{path.with_suffix('.index')},{path.with_suffix('.timeindex')}",
+        )
+        assert "Mismatches" not in report and "isvalid: false" not in report
+        assert "Found timestamp mismatch" not in report and "out of order" not in report
