@@ -10,7 +10,8 @@ be settled at once, and only for the rest the caller keeps a copy of its batch a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -96,6 +97,22 @@ class Admission:
         self._settings = settings
         self._now_ms = now_ms
         self._waiting: dict[Key, asyncio.Task[Any]] = {}  # The last in each line.
+
+    def announce(self, claims: Sequence[tuple[Partition, Claim]]) -> None:
+        """Add several partitions of one producer in one go; whatever fails is met again later."""
+        if len(claims) < 2:
+            return
+        transactional_id, identity = claims[0][1][:2]
+        wanted = [
+            (partition.topic, partition.partition)
+            for partition, claim in claims
+            if claim.identity == identity and not _is_open(partition, identity)
+        ]
+        if len(wanted) > 1 and transactional_id is not None:
+            with suppress(ProtocolError):
+                self._verifier.add_partitions(
+                    transactional_id, identity, wanted, client_version=TV2
+                )
 
     def is_admitted(self, partition: Partition, claim: Claim) -> bool:
         """True: append before awaiting anything. False: it takes time, go `later`."""

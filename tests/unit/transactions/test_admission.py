@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from tests.unit.transactions.world import Server, World
+from tests.unit.transactions.world import DATA, Server, World
 
 from penstock.errors import (
     ConcurrentTransactions,
@@ -140,6 +140,30 @@ def test_a_newer_client_leaves_it_to_the_leader_to_add_the_partition(play: Play)
         door = Door(world)
         assert door.is_admitted(claim(version=2))
         assert door.verifier.asked == [f"add {[A]}"]
+
+    play(story)
+
+
+def test_several_partitions_are_announced_in_one_go(play: Play) -> None:
+    async def story(world: World) -> None:
+        door = Door(world)
+        partitions = [door.server.partitions[key] for key in DATA]
+        claims = [(partition, claim(version=2)) for partition in partitions]
+        door.admission.announce(claims[:1])
+        assert door.verifier.asked == []
+        door.admission.announce(claims)
+        assert door.verifier.asked == [f"add {list(DATA)}"]
+
+    play(story)
+
+
+def test_an_announcement_that_fails_is_met_again_by_the_batch(play: Play) -> None:
+    async def story(world: World) -> None:
+        fenced = ProducerFenced("old")
+        door = Door(world, fenced, fenced)
+        door.admission.announce([(door.partition, claim(version=2))] * 2)
+        with pytest.raises(InvalidProducerEpoch):
+            door.is_admitted(claim(version=2))
 
     play(story)
 

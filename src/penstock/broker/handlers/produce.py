@@ -30,7 +30,7 @@ from penstock.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from penstock.records.batch import TRANSACTIONAL, BatchHeader
+from penstock.records.batch import HEADER_BYTES, TRANSACTIONAL, BatchHeader, read_header
 from penstock.replica.partition import Partition
 from penstock.storage.log import Appended
 from penstock.transactions.admission import Claim
@@ -51,6 +51,8 @@ def handle(
     request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Awaitable[ProduceResponse] | None:
     waits: list[_Wait] = []
+    if request.transactional_id is not None and context.version >= _FIRST_VERSION_THAT_ADDS:
+        _announce(request, context)
     response = ProduceResponse(
         responses=[_append_topic(topic, request, context, waits) for topic in request.topic_data]
     )
@@ -81,9 +83,7 @@ def error_response(request: ProduceRequest, error: ProtocolError) -> ProduceResp
 def _append_topic(
     topic: TopicProduceData, request: ProduceRequest, context: RequestContext, waits: list[_Wait]
 ) -> TopicProduceResponse:
-    name: str | None = topic.name
-    if context.version >= _FIRST_VERSION_WITH_TOPIC_IDS:
-        name = context.broker.image.topic_names_by_id.get(topic.topic_id)
+    name = _name(topic, context)
     answers = []
     for data in topic.partition_data:
         try:
@@ -95,6 +95,12 @@ def _append_topic(
     return TopicProduceResponse(
         name=topic.name, topic_id=topic.topic_id, partition_responses=answers
     )
+
+
+def _name(topic: TopicProduceData, context: RequestContext) -> str | None:
+    if context.version >= _FIRST_VERSION_WITH_TOPIC_IDS:
+        return context.broker.image.topic_names_by_id.get(topic.topic_id)
+    return topic.name
 
 
 def _append(
@@ -159,6 +165,21 @@ def _claim(header: BatchHeader, transactional_id: str | None, version: int) -> C
         knows_abortable=version >= _FIRST_VERSION_WITH_ABORTABLE,
         busy=NotEnoughReplicas,  # Old clients retry it, and do not ask for metadata first.
     )
+
+
+def _announce(request: ProduceRequest, context: RequestContext) -> None:
+    """Add all partitions of the request at once; each batch is still checked on its own."""
+    broker = context.broker
+    found = []
+    for topic in request.topic_data:
+        name = _name(topic, context)
+        for data in topic.partition_data:
+            partition = broker.partitions.get(name or "", data.index)
+            if partition is not None and data.records and len(data.records) >= HEADER_BYTES:
+                header = read_header(data.records)
+                claim = _claim(header, request.transactional_id, context.version)
+                found.append((partition, claim))
+    broker.transactions.admission.announce(found)
 
 
 def _append_when_admitted(
