@@ -2,8 +2,10 @@
 
 import random
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from confluent_kafka import Producer
 from tests.integration.compaction.topics import (
     CLEAN_SOON,
     COMPACTED,
@@ -18,7 +20,7 @@ from tests.support.java import run_java
 from tests.support.outside import needs
 from tests.support.wire import RawConnection
 
-from penstock.records.batch import build_batch
+from penstock.records.batch import build_batch, split_batches
 from penstock.records.compression import Codec
 from penstock.records.record import Record
 
@@ -54,6 +56,70 @@ def compacted(server: BrokerProcess | KafkaProcess, made: list[bytes]) -> list[S
             connection.produce_one(TOPIC, batch, acks=1)
     await_cleaning(server.data, TOPIC, timeout_s=90)
     return read_all(server, TOPIC)
+
+
+def transactions(server: BrokerProcess | KafkaProcess) -> None:
+    """One batch and one marker each, some aborted, all keys written again and again."""
+    producer = Producer({"bootstrap.servers": server.address, "transactional.id": "t"})
+    producer.init_transactions(60)
+    chance = random.Random(12)
+    for number in range(150):
+        producer.begin_transaction()
+        for _ in range(chance.randrange(1, 6)):
+            key = b"key-%d" % chance.randrange(60)
+            producer.produce(TOPIC, chance.randbytes(4_000), key, partition=0, timestamp=NOW_MS)
+        producer.flush(60)
+        if number % 3 == 0:
+            producer.abort_transaction(60)
+        else:
+            producer.commit_transaction(60)
+
+
+class Kept(NamedTuple):
+    """What is left of a batch in a cleaned segment."""
+
+    base_offset: int
+    last_offset: int
+    record_count: int
+    is_control: bool
+    has_horizon: bool
+
+
+def kept_batches(directory: Path) -> list[Kept]:
+    """The batches of all segments but the active one."""
+    paths = sorted(directory.glob("*.log"))
+    return [
+        Kept(h.base_offset, h.last_offset, h.record_count, h.is_control, h.has_delete_horizon)
+        for path in paths[:-1]
+        for h, _ in split_batches(memoryview(path.read_bytes()))
+    ]
+
+
+def cleaned_transactions(server: BrokerProcess | KafkaProcess) -> tuple[list[Kept], list[Stored]]:
+    """Two cleanings: the second finds markers without data."""
+    create_topic(server, TOPIC, COMPACTED)
+    transactions(server)
+    await_cleaning(server.data, TOPIC, timeout_s=90)
+    with RawConnection(server.port) as connection:
+        for number in range(40):
+            records = [Record(0, NOW_MS, b"filler-%d" % number, b"." * 30_000)]
+            connection.produce_one(TOPIC, bytes(build_batch(records)), acks=1)
+    await_cleaning(server.data, TOPIC, timeout_s=90)
+    return kept_batches(server.partition_dir(TOPIC)), read_all(server, TOPIC)
+
+
+def test_both_keep_the_same_batches_and_markers_of_transactions(tmp_path: Path) -> None:
+    settings = {**CLEAN_SOON, "transaction.state.log.num.partitions": "1"}
+    with KafkaProcess(needs(CURRENT), tmp_path / "kafka", settings) as kafka:
+        kafka.start()
+        expected_batches, expected_records = cleaned_transactions(kafka)
+    with BrokerProcess(tmp_path / "penstock", settings) as broker:
+        broker.start()
+        batches, records = cleaned_transactions(broker)
+    assert records == expected_records
+    assert batches == expected_batches
+    assert any(batch.is_control and batch.has_horizon for batch in batches)
+    assert any(batch.is_control and not batch.has_horizon for batch in batches)
 
 
 def test_both_keep_the_same_records_and_kafka_reads_our_segments(tmp_path: Path) -> None:
