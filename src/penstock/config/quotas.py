@@ -4,6 +4,7 @@ They are stored beside the settings of topics and brokers, and changed with requ
 Who is throttled, and for how long, is decided in the broker.
 """
 
+import sys
 from collections.abc import Mapping
 from typing import Final, Literal
 
@@ -41,7 +42,7 @@ ADDRESS_QUOTAS: Final = SettingTable((
 ), acting=acting.QUOTAS)
 # fmt: on
 
-_MOST: Final = {INT: INT_MAX, LONG: LONG_MAX}
+_MOST: Final = {INT: INT_MAX, LONG: LONG_MAX, DOUBLE: sys.float_info.max}
 
 
 def quota_settings(entity: Mapping[str, str | None]) -> SettingTable:
@@ -61,11 +62,9 @@ def check_quota(entity: Mapping[str, str | None], key: str, value: float) -> Non
         raise InvalidRequest(f"Invalid configuration key {key}")
     if not value > 0:
         raise InvalidRequest(f"Quota {key} must be greater than 0")
-    if setting.type == DOUBLE:
-        return
     if value > _MOST[setting.type]:
         raise InvalidRequest(f"Proposed value for {key} is too large for a {setting.type.upper()}.")
-    if abs(value % 1.0) > 1e-6:
+    if setting.type != DOUBLE and abs(value % 1.0) > 1e-6:
         raise InvalidRequest(f"{key} cannot be a fractional value.")
 
 
@@ -76,9 +75,22 @@ def quota_text(key: str, value: float) -> str:
 
 
 def parse_quotas(stored: Mapping[str, str]) -> dict[str, float]:
-    """The quotas among what is stored for an entity; other keys there are credentials."""
-    return {
-        key: float(text)
-        for key, text in stored.items()
-        if key in CLIENT_QUOTAS or key in ADDRESS_QUOTAS
-    }
+    """The quotas among what is stored for an entity; other keys there are credentials.
+
+    A value that no broker would have stored limits nobody: it must not keep one from starting.
+    """
+    found = {}
+    for key, text in stored.items():
+        if key in CLIENT_QUOTAS or key in ADDRESS_QUOTAS:
+            number = _positive(text)
+            if number is not None:
+                found[key] = number
+    return found
+
+
+def _positive(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 < number <= sys.float_info.max else None

@@ -33,6 +33,7 @@ def test_other_entities_are_refused(entity: dict[str, str | None]) -> None:
         ("producer_byte_rate", 0.0, "Quota producer_byte_rate must be greater than 0"),
         ("request_percentage", -1.0, "Quota request_percentage must be greater than 0"),
         ("request_percentage", math.nan, "Quota request_percentage must be greater than 0"),
+        ("request_percentage", math.inf, "Proposed value for request_percentage is too large for"),
         ("producer_byte_rate", 1.5, "producer_byte_rate cannot be a fractional value."),
         ("producer_byte_rate", 1e20, "Proposed value for producer_byte_rate is too large for a LO"),
     ],
@@ -53,3 +54,9 @@ def test_a_good_quota_is_stored_whole_where_its_key_is() -> None:
 def test_quotas_are_read_past_credentials() -> None:
     stored = {"producer_byte_rate": "1024", "SCRAM-SHA-256": "salt=..."}
     assert parse_quotas(stored) == {"producer_byte_rate": 1024.0}
+
+
+@pytest.mark.parametrize("text", ["", "many", "0", "-1", "nan", "inf"])
+def test_a_stored_value_that_is_no_limit_limits_nobody(text: str) -> None:
+    stored = {"producer_byte_rate": text, "consumer_byte_rate": "5"}
+    assert parse_quotas(stored) == {"consumer_byte_rate": 5.0}

@@ -88,7 +88,7 @@ def throttle_ms(used: SlidingSum, limit: float, now_ms: int) -> int:
         return 0
     if limit <= 0:
         return THROTTLE_MS_MAX
-    return min(round(used.total * 1000 / limit - span_ms), THROTTLE_MS_MAX)
+    return round(min(used.total * 1000 / limit - span_ms, THROTTLE_MS_MAX))
 
 
 class TokenBucket:
@@ -133,4 +133,4 @@ class TokenBucket:
         self.refill(now_ms)
         if self.tokens >= 0:
             return 0
-        return min(round(-self.tokens / self._limit * 1000), THROTTLE_MS_MAX)
+        return round(min(-self.tokens / self._limit * 1000, THROTTLE_MS_MAX))

@@ -111,11 +111,15 @@ def test_an_average_is_of_what_came_lately() -> None:
     assert used.average(60_000) == 0
 
 
-@pytest.mark.parametrize("limit", [0.0, 1e-9])
+@pytest.mark.parametrize("limit", [0.0, 1e-9, 5e-324])
 def test_a_pause_fits_into_an_answer(limit: float) -> None:
     used = SlidingSum(WINDOW)
     used.add(100_000_000, 0)
     assert throttle_ms(used, limit, 0) == THROTTLE_MS_MAX
+    if limit:
+        bucket = TokenBucket(WINDOW, limit=limit, now_ms=0)
+        bucket.take(100_000_000, 0)
+        assert bucket.debt_ms(0) == THROTTLE_MS_MAX
 
 
 @given(windows, st.lists(st.integers(0, 20_000), max_size=300))
