@@ -77,6 +77,8 @@ def without_end(
 
 
 def _to_search(admin: Admin, options: argparse.Namespace) -> list[TopicPartition]:
+    if options.broker_id is not None:
+        admin.cluster.node_connection(options.broker_id)  # Raises if there is no such broker.
     if options.topic is not None and options.partition is not None:
         return [TopicPartition(options.topic, options.partition)]
     if options.topic is not None:
