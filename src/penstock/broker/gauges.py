@@ -4,6 +4,7 @@ import resource
 from collections.abc import Iterator
 
 from penstock.broker.context import Broker
+from penstock.groups.coordinator import GROUP_STATES
 from penstock.telemetry.metrics import Gauge
 
 
@@ -11,6 +12,7 @@ def watch_broker(broker: Broker) -> None:
     broker.metrics.watch(lambda: _logs(broker))
     broker.metrics.watch(lambda: _partitions(broker))
     broker.metrics.watch(lambda: _cluster(broker))
+    broker.metrics.watch(lambda: _groups(broker))
     broker.metrics.watch(broker.quotas.gauges)
     broker.metrics.watch(_process)
 
@@ -43,6 +45,15 @@ def _cluster(broker: Broker) -> Iterator[Gauge]:
     yield Gauge("kafka_controller_kafkacontroller_activecontrollercount", {}, int(is_controller))
     yield Gauge("kafka_controller_kafkacontroller_globaltopiccount", {}, len(image.topics))
     yield Gauge("kafka_controller_kafkacontroller_globalpartitioncount", {}, partitions)
+
+
+def _groups(broker: Broker) -> Iterator[Gauge]:
+    prefix = "kafka_coordinator_group_groupmetadatamanager"
+    states, offset_count = broker.groups.counts()
+    yield Gauge(f"{prefix}_numgroups", {}, sum(states.values()))
+    yield Gauge(f"{prefix}_numoffsets", {}, offset_count)
+    for state in GROUP_STATES:
+        yield Gauge(f"{prefix}_numgroups{state.lower()}", {}, states[state])
 
 
 def _process() -> Iterator[Gauge]:

@@ -8,7 +8,7 @@ on is safe on every in-sync replica. What groups do is in `shard.py` and below.
 import asyncio
 import logging
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
@@ -35,6 +35,10 @@ log = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 
+# What scrapes are told of; groups of the new protocol have two states more.
+GROUP_STATES: Final = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
+
+_RETRY_S: Final = 1.0  # Until a log that could not be read is tried again.
 _SLICE_S: Final = 0.005  # How long work in the background runs before requests get their turn.
 
 T = TypeVar("T")
@@ -161,6 +165,12 @@ class GroupCoordinator:
             return groups, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return groups, ErrorCode.NONE
 
+    def counts(self) -> tuple[Counter[str], int]:
+        """How many groups are in each state, and how many offsets there are."""
+        shards = [led.shard for led in self._led.values() if led.is_loaded]
+        states = Counter(group.state for shard in shards for group in shard.groups.values())
+        return states, sum(len(shard.offsets) for shard in shards)
+
     def complete_transaction(self, partition: int, producer_id: int, *, is_committed: bool) -> None:
         """A marker was appended to a partition of `__consumer_offsets` that this broker leads."""
         led = self._led.get(partition)
@@ -259,10 +269,16 @@ class GroupCoordinator:
             led = self._to_load.popleft()
             try:
                 await led.load()
-            except ProtocolError as error:
-                log.warning("%s was not loaded: %s", led.log, error)
             except Exception:
-                log.exception("%s could not be loaded", led.log)
+                log.exception("%s could not be loaded and will be tried again", led.log)
+                asyncio.get_running_loop().call_later(_RETRY_S, self._load_again, led)
+
+    def _load_again(self, led: LedShard) -> None:
+        """From the start, with nothing of what was half read; unless another leads by now."""
+        number = led.log.partition.partition
+        if self._led.get(number) is led:
+            self._resign(number)
+            self._follow(number)
 
     # Expiring
 
@@ -274,6 +290,8 @@ class GroupCoordinator:
                     await self._expire_shard(led)
                 except ProtocolError as error:
                     log.warning("Old offsets of %s were not removed: %s", led.log, error)
+                except Exception:
+                    log.exception("Old offsets of %s were not removed", led.log)
 
     async def _expire_shard(self, led: LedShard) -> None:
         loop = asyncio.get_running_loop()

@@ -1,7 +1,8 @@
 """How offsets and classic groups are stored in `__consumer_offsets`, byte for byte as Kafka does.
 
 The schemas are in protocol/messages/group_records.py. An offset commit is by far the most frequent
-record, so its bytes are put together by hand here; a test holds them against the schema.
+record, so its bytes are put together and taken apart by hand here; a test holds them against the
+schema.
 """
 
 import struct
@@ -30,6 +31,7 @@ _OFFSET_VERSION_WITH_EXPIRY: Final = 1
 _GROUP_VERSION: Final = 3
 
 _OFFSET_HEAD: Final = struct.Struct(">hqih")  # Version, offset, leader epoch, length of metadata.
+_OFFSET_PREFIX: Final = struct.pack(">h", _OFFSET_VERSION)
 _OFFSET_TAIL: Final = struct.Struct(">q")  # Commit timestamp.
 
 
@@ -78,6 +80,17 @@ def read_offset_key(key: bytes) -> tuple[str, str, int]:
 
 
 def read_offset_value(value: bytes, record_offset: int) -> CommittedOffset:
+    """The offset, in whichever version it was stored; raises MalformedMessage."""
+    if value[:2] == _OFFSET_PREFIX:  # Nearly all of them, and loading is mostly this.
+        try:
+            _, offset, leader_epoch, size = _OFFSET_HEAD.unpack_from(value)
+            end = _OFFSET_HEAD.size + size
+            if size >= 0 and len(value) == end + _OFFSET_TAIL.size:
+                note = str(value[_OFFSET_HEAD.size : end], "utf-8") if size else ""
+                (commit_ms,) = _OFFSET_TAIL.unpack_from(value, end)
+                return CommittedOffset(offset, leader_epoch, note, commit_ms, NEVER, record_offset)
+        except (struct.error, UnicodeDecodeError):
+            pass  # The schema says what is wrong with it.
     read = OffsetCommitValue.from_bytes(value)
     return CommittedOffset(
         read.offset,

@@ -366,6 +366,32 @@ def test_a_log_with_damage_is_loaded_as_far_as_it_can_be(run: Run) -> None:
     run(story)
 
 
+def test_a_log_that_could_not_be_read_is_tried_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.groups.coordinator._RETRY_S", 0.01)
+
+    async def story(cluster: Cluster) -> None:
+        cluster.lead(partition_count=1)
+        cluster.commit(1)
+        partition = cluster.table.get(OFFSETS_TOPIC, 0)
+        assert partition is not None
+        segment = next(partition.log.dir.glob("*.log"))
+        good = segment.read_bytes()
+        segment.write_bytes(b"")
+        cluster.restart()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        with pytest.raises(CoordinatorLoadInProgress):
+            cluster.commit(2)
+        segment.write_bytes(good)
+        async with asyncio.timeout(5):
+            await cluster.loaded()
+        assert cluster.offset() == 1
+
+    run(story)
+
+
 # Replication
 
 

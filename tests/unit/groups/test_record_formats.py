@@ -134,6 +134,24 @@ def test_hand_made_bytes_are_those_of_the_schema(
     assert read_offset_value(value, 9) == expected
 
 
+@given(st.binary(max_size=40))
+def test_damaged_values_are_judged_as_the_schema_judges_them(rest: bytes) -> None:
+    value = struct.pack(">h", 3) + rest
+    try:
+        expected = OffsetCommitValue.from_bytes(value)
+    except MalformedMessage:
+        with pytest.raises(MalformedMessage):
+            read_offset_value(value, 0)
+        return
+    read = read_offset_value(value, 0)
+    assert (read.offset, read.leader_epoch, read.metadata, read.commit_ms) == (
+        expected.offset,
+        expected.leader_epoch,
+        expected.metadata,
+        expected.commit_timestamp,
+    )
+
+
 @pytest.mark.parametrize("version", range(5))
 def test_values_of_every_version_are_read(version: int) -> None:
     stored = OffsetCommitValue(
