@@ -264,7 +264,7 @@ def test_a_new_leader_finds_groups_and_offsets_in_the_log(run: Run) -> None:
 def test_loading_lets_others_run(run: Run) -> None:
     async def story(cluster: Cluster) -> None:
         cluster.lead(partition_count=1)
-        for number in range(5000):
+        for number in range(2500):
             cluster.commit(number)
         cluster.restart()
         turns = 0

@@ -219,4 +219,4 @@ class GroupHistory(RuleBasedStateMachine):
 
 
 TestGroupHistory = GroupHistory.TestCase
-TestGroupHistory.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestGroupHistory.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
