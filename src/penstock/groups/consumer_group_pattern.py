@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from penstock.errors import InvalidRegularExpression
+from penstock.groups.consumer_group_pattern_classes import LEGAL
 from penstock.groups.consumer_group_pattern_syntax import (
     BEGIN,
     BOUNDARY,
@@ -68,13 +69,16 @@ class _State:
 class TopicPattern:
     """A compiled pattern; `matches` is asked of whole names."""
 
-    def __init__(self, text: str) -> None:
-        """Raises InvalidRegularExpression in the words of Apache Kafka."""
+    def __init__(self, text: str, alphabet: frozenset[str] = LEGAL) -> None:
+        """Raises InvalidRegularExpression in the words of Apache Kafka.
+
+        The names that will be asked about consist of characters of the alphabet.
+        """
         self.text = text
         self._program: list[_Read | _Look | _Fork | None] = [None]  # At _MATCHED.
         self.effort = 0  # Instructions looked at for the names at hand.
         try:
-            start = self._compile(parse(text), _MATCHED)
+            start = self._compile(parse(text, alphabet), _MATCHED)
         except BadPattern as error:
             raise _invalid(text, str(error)) from None
         self._start = _State(frozenset([start]), _EDGE)

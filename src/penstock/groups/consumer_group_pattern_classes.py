@@ -1,30 +1,34 @@
-"""Classes of characters that patterns can name, reduced to the characters of topic names."""
+"""Classes of characters that patterns can name, and the characters of topic names.
+
+The tables hold ASCII, as RE2's do; a parser takes of each class what its alphabet holds.
+"""
 
 import string
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 LEGAL: Final = frozenset(string.ascii_letters + string.digits + "._-")
 
 PERL: Final[dict[str, frozenset[str]]] = {
     "d": frozenset(string.digits),
-    "s": frozenset(),
+    "s": frozenset("\t\n\f\r "),
     "w": frozenset(string.ascii_letters + string.digits + "_"),
 }
 
 POSIX: Final[dict[str, frozenset[str]]] = {
     "alnum": frozenset(string.ascii_letters + string.digits),
     "alpha": frozenset(string.ascii_letters),
-    "ascii": LEGAL,
-    "blank": frozenset(),
-    "cntrl": frozenset(),
+    "ascii": frozenset(map(chr, range(128))),
+    "blank": frozenset("\t "),
+    "cntrl": frozenset(map(chr, [*range(32), 127])),
     "digit": frozenset(string.digits),
-    "graph": LEGAL,
+    "graph": frozenset(string.ascii_letters + string.digits + string.punctuation),
     "lower": frozenset(string.ascii_lowercase),
-    "print": LEGAL,
-    "punct": frozenset("._-"),
-    "space": frozenset(),
+    "print": frozenset(string.ascii_letters + string.digits + string.punctuation + " "),
+    "punct": frozenset(string.punctuation),
+    "space": frozenset(string.whitespace),
     "upper": frozenset(string.ascii_uppercase),
     "word": frozenset(string.ascii_letters + string.digits + "_"),
     "xdigit": frozenset(string.hexdigits),
@@ -65,9 +69,7 @@ def unicode_class(name: str) -> Callable[[str], bool] | None:
     return None
 
 
-def _cases(char: str) -> str:
+@cache
+def cases(char: str) -> str:
     """All that fold to the same: the Kelvin sign is a k, and the long s an s."""
     return char.lower() + char.upper() + {"k": "\u212a", "s": "\u017f"}.get(char.lower(), "")
-
-
-CASES: Final = {char: _cases(char) for char in LEGAL}

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from penstock.groups.consumer_group_pattern_classes import (
-    CASES,
     LEGAL,
     PERL,
     POSIX,
+    cases,
     unicode_class,
 )
 
@@ -70,12 +70,12 @@ Node: TypeAlias = Chars | Place | Row | Choice | Repeat
 EMPTY: Final = Row(())
 
 
-def parse(text: str) -> Node:
-    """The pattern as a tree; BadPattern says what is wrong with it."""
+def parse(text: str, alphabet: frozenset[str] = LEGAL) -> Node:
+    """The pattern as a tree for names of these characters; BadPattern says what is wrong."""
     if len(text) > LENGTH_MAX:
         raise BadPattern("expression is too large")
     reader = _Reader(text)
-    node = reader.choice(_Flags())
+    node = reader.choice(_Flags(alphabet=alphabet))
     if not reader.at_end():
         raise BadPattern("unexpected )")
     return node
@@ -85,12 +85,13 @@ class _Flags(NamedTuple):
     """The flags that say what is matched; greediness only says in which order to try."""
 
     fold: bool = False
+    alphabet: frozenset[str] = LEGAL
 
     def chars(self, test: Callable[[str], bool]) -> frozenset[str]:
         """The characters of names for which the test holds, whatever the case if folding."""
         if not self.fold:
-            return frozenset(filter(test, LEGAL))
-        return frozenset(c for c in LEGAL if any(map(test, CASES[c])))
+            return frozenset(filter(test, self.alphabet))
+        return frozenset(c for c in self.alphabet if any(map(test, cases(c))))
 
 
 _OCTAL: Final = frozenset(string.octdigits)
@@ -179,7 +180,7 @@ class _Reader:
             return [Chars(self._bracket(flags))]
         char = self.next()
         if char == ".":
-            return [Chars(LEGAL)]
+            return [Chars(flags.alphabet)]
         if char in "^$":
             return [Place(BEGIN if char == "^" else END)]
         if char == "\\":
@@ -275,7 +276,7 @@ class _Reader:
         if kind.lower() in PERL:
             self.at += 1
             chars = flags.chars(PERL[kind.lower()].__contains__)
-            return LEGAL - chars if kind.isupper() else chars
+            return flags.alphabet - chars if kind.isupper() else chars
         if kind not in "pP":
             return None
         self.at += 1
@@ -297,7 +298,7 @@ class _Reader:
         if test is None:
             raise BadPattern("invalid character class range")
         chars = flags.chars(test)
-        return LEGAL - chars if negated else chars
+        return flags.alphabet - chars if negated else chars
 
     def _char_escape(self) -> str:
         char = self.next()
@@ -342,7 +343,7 @@ class _Reader:
             chars |= self._bracket_item(flags)
             first = False
         self.take("]")
-        return LEGAL - chars if negated else chars
+        return flags.alphabet - chars if negated else chars
 
     def _bracket_item(self, flags: _Flags) -> frozenset[str]:
         if self.looking_at("[:") and (end := self.text.find(":]", self.at + 2)) >= 0:
@@ -368,7 +369,7 @@ class _Reader:
         if known is None:
             raise BadPattern("invalid character class range")
         chars = flags.chars(known.__contains__)
-        return LEGAL - chars if name.startswith("^") else chars
+        return flags.alphabet - chars if name.startswith("^") else chars
 
     def _bracket_char(self) -> str:
         if self.at_end():

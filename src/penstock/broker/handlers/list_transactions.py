@@ -1,6 +1,6 @@
 """ListTransactions: the transactions that this broker coordinates, through filters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from penstock.broker.context import RequestContext
 from penstock.groups.consumer_group_pattern import TopicPattern
@@ -13,8 +13,8 @@ from penstock.transactions.transaction import STATES_BY_LABEL, Transaction
 
 
 def handle(request: ListTransactionsRequest, context: RequestContext) -> ListTransactionsResponse:
-    passes = _filter(request, now_ms=context.broker.now_ms())
-    known = context.broker.transactions.coordinator.transactions()
+    known = list(context.broker.transactions.coordinator.transactions())
+    passes = _filter(request, known, now_ms=context.broker.now_ms())
     return ListTransactionsResponse(
         unknown_state_filters=[
             label for label in request.state_filters if label not in STATES_BY_LABEL
@@ -31,14 +31,17 @@ def handle(request: ListTransactionsRequest, context: RequestContext) -> ListTra
     )
 
 
-def _filter(request: ListTransactionsRequest, *, now_ms: int) -> Callable[[Transaction], bool]:
+def _filter(
+    request: ListTransactionsRequest, all_known: Iterable[Transaction], *, now_ms: int
+) -> Callable[[Transaction], bool]:
     """Empty filters let all pass; a state nobody knows lets none pass."""
     labels = frozenset(request.state_filters)
     producer_ids = frozenset(request.producer_id_filters)
     longer_than_ms = request.duration_filter
-    pattern = (
-        TopicPattern(request.transactional_id_pattern) if request.transactional_id_pattern else None
-    )
+    pattern = None
+    if request.transactional_id_pattern:
+        alphabet = frozenset[str]().union(*(known.transactional_id for known in all_known))
+        pattern = TopicPattern(request.transactional_id_pattern, alphabet)
 
     def passes(known: Transaction) -> bool:
         return (

@@ -458,6 +458,15 @@ def test_transactions_are_listed_through_filters(client: Client) -> None:
     assert listed(client, transactional_id_pattern="") == {ID, "other"}
 
 
+def test_patterns_match_ids_of_any_characters(client: Client) -> None:
+    for transactional_id in ("app:1/a b", "app:2/ä", "app.3"):
+        Client(client.served, transactional_id).init()
+    assert listed(client, transactional_id_pattern="app:.*") == {"app:1/a b", "app:2/ä"}
+    assert listed(client, transactional_id_pattern=r"app\W\d") == {"app.3"}
+    assert listed(client, transactional_id_pattern=r".*\s.*") == {"app:1/a b"}
+    assert listed(client, transactional_id_pattern="app:2/[^a-z]") == {"app:2/ä"}
+
+
 def test_a_state_nobody_knows_is_named(client: Client) -> None:
     request = ListTransactionsRequest(state_filters=["Ongoing", "Nonsense"])
     assert client.served.ask(request, 1).unknown_state_filters == ["Nonsense"]
