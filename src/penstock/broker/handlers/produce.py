@@ -211,7 +211,10 @@ def _append_when_admitted(
         if wait is not None:
             await wait
 
-    waits.append((answer, asyncio.ensure_future(fill_in())))
+    filling = asyncio.ensure_future(fill_in())
+    if acks == 0:  # Nobody waits for it, so nobody would ask how it ended.
+        filling.add_done_callback(lambda done: done.cancelled() or done.exception())
+    waits.append((answer, filling))
     return answer
 
 

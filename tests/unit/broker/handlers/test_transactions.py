@@ -87,6 +87,10 @@ class Client:
         return codes(result.topic_results)
 
     def produce(self, sequence: int, *, version: int = 9, **fields: Any) -> int:
+        answer = self.served.ask(self.produce_request(sequence, **fields), version)
+        return int(answer.responses[0].partition_responses[0].error_code)
+
+    def produce_request(self, sequence: int, **fields: Any) -> ProduceRequest:
         batch = build_batch(
             [Record(0, self.served.broker.now_ms(), None, b"value")],
             producer_id=self.who[0],
@@ -94,7 +98,7 @@ class Client:
             base_sequence=sequence,
             is_transactional=True,
         )
-        request = ProduceRequest(
+        return ProduceRequest(
             **{
                 "transactional_id": self.transactional_id,
                 "acks": -1,
@@ -109,8 +113,6 @@ class Client:
                 )
             ],
         )
-        answer = self.served.ask(request, version)
-        return int(answer.responses[0].partition_responses[0].error_code)
 
     def end(self, *, committed: bool = True, version: int = 3) -> int:
         request = EndTxnRequest(
@@ -335,6 +337,40 @@ def test_a_zombie_writes_nothing_after_it_was_fenced(client: Client) -> None:
 def test_a_batch_of_a_transaction_without_its_id_is_refused(client: Client) -> None:
     error = client.produce(0, transactional_id=None)
     assert error == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def test_a_newer_client_that_is_faster_than_the_markers_waits_for_them(client: Client) -> None:
+    """The coordinator answers before the markers are written; the next batch may be there first."""
+    coordinator = client.served.broker.transactions.coordinator
+    markers, coordinator._markers = coordinator._markers, Stuck()
+    assert client.produce(0, version=12) == ErrorCode.NONE
+    assert client.end(version=5) == ErrorCode.NONE
+    assert client.produce(0, version=12) == ErrorCode.CONCURRENT_TRANSACTIONS
+    coordinator._markers.inner = markers
+
+    served = client.served
+
+    async def both() -> Any:
+        asking = asyncio.ensure_future(served.answer(client.produce_request(0), 12))
+        await asyncio.sleep(0.03)
+        coordinator._markers.going.set()
+        return await asking
+
+    answer = served.run(both())
+    assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+    assert served.partition("orders").log.log_end_offset == 3
+
+
+class Stuck:
+    """Markers that wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.inner: Any = None
+        self.going = asyncio.Event()
+
+    async def write(self, marker: Any, partitions: Any) -> Any:
+        await self.going.wait()
+        return await self.inner.write(marker, partitions)
 
 
 # Offsets
