@@ -35,7 +35,8 @@ NEWEST: Final = 1
 TOMBSTONE: Final = 2  # The newest of its key, and without a value.
 
 # One byte for each offset of a round, so this bounds the memory beside the map.
-_FATES_MAX: Final = 32 << 20
+_FATES_MAX: Final = 16 << 20
+_GATHERED_MAX: Final = 1_000  # Keys; each call to the map has its price.
 _NOT_PLAIN: Final = TRANSACTIONAL | CONTROL | DELETE_HORIZON
 
 Spend = Callable[[int], None]  # Told of bytes that were read or written; may sleep, may stop us.
@@ -48,7 +49,7 @@ class Survey:
     """
 
     def __init__(self, job: CleanJob) -> None:
-        self.first_dirty = self.end_offset = job.first_dirty
+        self.first_dirty = self.end_offset = self._reached = job.first_dirty
         offset_count = job.end_offset - job.first_dirty
         # There cannot be more keys than offsets.
         needed_bytes = int(offset_count / job.load_factor + 1) * ENTRY_BYTES * 2
@@ -58,6 +59,7 @@ class Survey:
         self.fates = bytearray(min(offset_count, _FATES_MAX))
         self.fates_start = job.first_dirty
         self.record_count = 0
+        self._gathered = Keys([], [], [])
         # Of segments whose batches all are plain ones: how many records each has.
         self.plain_counts: dict[int, int] = {}
 
@@ -84,30 +86,37 @@ class Survey:
         end = facts.end_offset - self.fates_start
         return self.fates.count(NEWEST, start, end) == record_count
 
-    def take(self, keys: Keys) -> bool:
-        """Take in the records of a batch; False: there is no room, for all or the last of them."""
-        wanted, offsets, tombstones = keys
-        if not offsets:
-            return True
-        if not self.record_count:
-            self.fates_start = max(offsets[0], self.first_dirty)
-        has_room = len(wanted) <= self.offsets.room and offsets[-1] < self._fates_end
-        if has_room and offsets[0] >= self.first_dirty:
-            self._put(wanted, offsets, tombstones)
-            return True
-        return self._take_what_fits(keys)
+    def pass_over(self, header: BatchHeader) -> None:
+        """A batch without keys."""
+        self._reached = max(self._reached, header.next_offset)
 
-    def _take_what_fits(self, keys: Keys) -> bool:
-        at = bisect_left(keys.offsets, self.first_dirty)
-        while at < len(keys.offsets):
-            end = min(
-                at + self.offsets.room,
-                bisect_left(keys.offsets, self._fates_end),
-                len(keys.offsets),
-            )
-            if end == at:
+    def take(self, header: BatchHeader, keys: Keys) -> bool:
+        """Take in the keys of a batch; False: there is no room, for all or the last of them."""
+        gathered = self._gathered
+        gathered.keys.extend(keys.keys)
+        gathered.offsets.extend(keys.offsets)
+        gathered.tombstones.extend(keys.tombstones)
+        self.pass_over(header)
+        return len(gathered.keys) < _GATHERED_MAX or self.settle()
+
+    def settle(self) -> bool:
+        """Put what was gathered into the map."""
+        gathered, self._gathered = self._gathered, Keys([], [], [])
+        if self._put_what_fits(gathered):
+            self.end_offset = max(self.end_offset, self._reached)
+            return True
+        return False
+
+    def _put_what_fits(self, keys: Keys) -> bool:
+        offsets = keys.offsets
+        at = bisect_left(offsets, self.first_dirty)
+        if at < len(offsets) and not self.record_count:
+            self.fates_start = offsets[at]
+        while at < len(offsets):
+            end = min(at + self.offsets.room, bisect_left(offsets, self._fates_end))
+            if end <= at:
                 return False
-            self._put(keys.keys[at:end], keys.offsets[at:end], keys.tombstones)
+            self._put(keys.keys[at:end], offsets[at:end], keys.tombstones)
             at = end
         return True
 
@@ -170,11 +179,14 @@ def _survey_segment(
             plain_count = None
         elif header.last_offset >= job.first_dirty:
             keys = _keys(header, batch)
-            if not found.take(keys):
-                return False
             if plain_count is not None:
                 plain_count = plain_count + len(keys.keys) if _is_plain(header, keys) else None
-        found.end_offset = max(found.end_offset, header.next_offset)
+            if not found.take(header, keys):
+                return False
+            continue
+        found.pass_over(header)
+    if not found.settle():
+        return False
     if plain_count is not None:
         found.plain_counts[facts.base_offset] = plain_count
     return True

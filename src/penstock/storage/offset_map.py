@@ -22,6 +22,7 @@ _BUCKET_ENTRIES: Final = 32
 _BUCKET_BYTES: Final = _BUCKET_ENTRIES * ENTRY_BYTES
 _BUCKET_WORDS: Final = _BUCKET_BYTES // 8
 _FIRST_OFFSET: Final = _BUCKET_ENTRIES * _DIGEST_BYTES // 8  # In a bucket, behind its digests.
+_HINTS_MAX: Final = 8 << 20  # A power of two.
 _digest: Final = Struct("qq").pack
 _MORE: Final = b"\1"
 
@@ -29,7 +30,7 @@ _MORE: Final = b"\1"
 class OffsetMap:
     """At most `entries_max` keys."""
 
-    __slots__ = ("_buckets", "_counts", "_words", "entries_max", "size")
+    __slots__ = ("_buckets", "_counts", "_hints", "_words", "entries_max", "size")
 
     def __init__(self, *, buffer_bytes: int, load_factor: float = 0.9) -> None:
         bucket_count = max(1, buffer_bytes // _BUCKET_BYTES)
@@ -39,6 +40,8 @@ class OffsetMap:
         self._buckets = bytearray(bucket_count * _BUCKET_BYTES)
         self._words = memoryview(self._buckets).cast("q")
         self._counts = bytearray(bucket_count)
+        # One byte for many keys; zero: none of them is here, as most keys asked for are not.
+        self._hints = bytearray(min(_HINTS_MAX, 1 << (4 * slots).bit_length()))
 
     @property
     def room(self) -> int:
@@ -57,6 +60,7 @@ class OffsetMap:
         """
         buckets, words, counts = self._buckets, self._words, self._counts
         bucket_count, find = len(counts), buckets.find
+        hints, hint_bits = self._hints, len(self._hints) - 1
         replaced = []
         for key, offset in zip(keys, offsets, strict=True):
             number = hash(key)
@@ -64,8 +68,10 @@ class OffsetMap:
             bucket = number % bucket_count
             start = bucket * _BUCKET_BYTES
             count = counts[bucket]
+            hint = number & hint_bits
             # Found between two digests is as unlikely as two keys with one digest.
-            at = find(digest, start, start + count * _DIGEST_BYTES)
+            at = find(digest, start, start + count * _DIGEST_BYTES) if hints[hint] else -1
+            hints[hint] = 1
             while at < 0 and count == _BUCKET_ENTRIES:
                 bucket = (bucket + 1) % bucket_count
                 start = bucket * _BUCKET_BYTES
@@ -87,9 +93,13 @@ class OffsetMap:
         """The newest offset of each key; NOT_FOUND where there is none."""
         words, counts = self._words, self._counts
         bucket_count, find = len(counts), self._buckets.find
+        hints, hint_bits = self._hints, len(self._hints) - 1
         found = []
         for key in keys:
             number = hash(key)
+            if not hints[number & hint_bits]:
+                found.append(NOT_FOUND)
+                continue
             digest = _digest(number, hash(key + _MORE))
             bucket = number % bucket_count
             start = bucket * _BUCKET_BYTES
