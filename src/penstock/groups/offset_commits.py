@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock.errors import (
     ErrorCode,
+    GroupIdNotFound,
     IllegalGeneration,
     InvalidCommitOffsetSize,
+    InvalidGroupId,
     RecordBatchTooLarge,
     RecordTooLarge,
 )
@@ -23,6 +25,7 @@ from penstock.groups.surroundings import NO_PRODUCER, Claim, KeyValue
 if TYPE_CHECKING:
     from penstock.groups.shard import Shard
 
+_GROUP_UNKNOWN_FROM: Final = 9  # OffsetCommit: until then such a group's generation is illegal.
 _PIECE_BYTES: Final = 1 << 18  # Of tombstones written at once; well below any max.message.bytes.
 _STRING_BYTES_MAX: Final = (1 << 15) - 1  # What the record's schema can hold.
 
@@ -107,6 +110,8 @@ class OffsetCommits:
         """The group if the claim holds; a committer without a claim may begin a new one."""
         group: Group | None = self._shard.groups.get(group_id)
         if group is None:
+            if claim.epoch >= 0 and version >= _GROUP_UNKNOWN_FROM and not is_transactional:
+                raise GroupIdNotFound(f"Group {group_id} not found.")
             if claim.epoch >= 0:
                 raise IllegalGeneration(f"group {group_id} is not known")
             group = ClassicGroup(group_id, self._around, self._shard.timers)
@@ -163,6 +168,8 @@ class OffsetCommits:
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition]) -> list[ErrorCode]:
         """Forget offsets that no member needs; an error for each partition."""
+        if not group_id:
+            raise InvalidGroupId("a group needs a name")
         group = self._shard.group(group_id)
         group.check_offset_delete()
         asked = list(partitions)

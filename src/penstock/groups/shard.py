@@ -65,7 +65,11 @@ from penstock.protocol.messages.describe_groups import DescribedGroup
 from penstock.protocol.messages.group_records import GroupMetadataValue
 from penstock.protocol.messages.heartbeat import HeartbeatRequest
 from penstock.protocol.messages.join_group import JoinGroupRequest
-from penstock.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from penstock.protocol.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberResponse,
+)
 from penstock.protocol.messages.list_groups import ListedGroup
 from penstock.protocol.messages.sync_group import SyncGroupRequest
 from penstock.protocol.primitives import MalformedMessage
@@ -181,7 +185,9 @@ class Shard:
         self._group_of_member(request.group_id).heartbeat(request)
 
     def leave_group(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
-        return self._group_of_member(request.group_id).leave(request)
+        _check_group_id(request.group_id)
+        group = self.groups.get(request.group_id)
+        return _nobody_left(request) if group is None else group.leave(request)
 
     def _group_of_member(self, group_id: str) -> Group:
         _check_group_id(group_id)
@@ -217,7 +223,6 @@ class Shard:
 
     def delete_group(self, group_id: str) -> None:
         """Forget an empty group and all its offsets."""
-        _check_group_id(group_id)
         group = self.group(group_id)
         group.check_delete()
         self.commits.delete_all(group_id)
@@ -311,6 +316,20 @@ class Shard:
 def _check_group_id(group_id: str) -> None:
     if not group_id:
         raise InvalidGroupId("a group needs a name")
+
+
+def _nobody_left(request: LeaveGroupRequest) -> LeaveGroupResponse:
+    """Of a group that is not there nobody is a member."""
+    return LeaveGroupResponse(
+        members=[
+            MemberResponse(
+                member_id=identity.member_id,
+                group_instance_id=identity.group_instance_id,
+                error_code=int(ErrorCode.UNKNOWN_MEMBER_ID),
+            )
+            for identity in request.members
+        ]
+    )
 
 
 def _has_anybody(group: Group) -> bool:

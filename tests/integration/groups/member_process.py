@@ -55,6 +55,13 @@ def strategy_of(options: dict[str, Any], library: str) -> dict[str, Any]:
     return {"partition_assignment_strategy": [import_module(module).RoundRobinPartitionAssignor]}
 
 
+def times_of(options: dict[str, Any]) -> dict[str, Any]:
+    """What a member says in the classic protocol; in the new one, the group has its times."""
+    if options["settings"].get("group.protocol") == "consumer":
+        return {}
+    return {"session.timeout.ms": options["session_ms"], "heartbeat.interval.ms": 300}
+
+
 def run_confluent(options: dict[str, Any], printer: Printer) -> None:
     from confluent_kafka import Consumer
 
@@ -64,9 +71,8 @@ def run_confluent(options: dict[str, Any], printer: Printer) -> None:
             "group.id": options["group"],
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "session.timeout.ms": options["session_ms"],
-            "heartbeat.interval.ms": 300,
             "topic.metadata.refresh.interval.ms": 500,
+            **times_of(options),
             **strategy_of(options, "confluent"),
             **options["settings"],
         }

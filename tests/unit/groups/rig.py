@@ -250,6 +250,7 @@ class Rig:
         instance_id: str | None = None,
         metadata: str | None = "",
         retention_ms: int = -1,
+        version: int = 8,
     ) -> ErrorCode:
         """The partition's error, or the one for the whole group."""
         errors: list[ErrorCode] = []
@@ -259,7 +260,7 @@ class Rig:
                     group_id,
                     Claim(member_id, generation, instance_id),
                     [OffsetToCommit(topic, partition, offset, metadata=metadata)],
-                    version=9,
+                    version=version,
                     retention_ms=retention_ms,
                 )
             )

@@ -25,9 +25,12 @@ def test_a_consumer_without_a_group_may_commit_to_a_group_that_is_not_there() ->
     assert rig.state() == "Empty"
 
 
-def test_a_generation_of_a_group_that_is_not_there_is_illegal() -> None:
+def test_a_generation_of_a_group_that_is_not_there_is_refused() -> None:
     rig = Rig()
-    assert rig.commit(5, "a-1", 3) is ErrorCode.ILLEGAL_GENERATION
+    assert rig.commit(5, "a-1", 3, version=8) is ErrorCode.ILLEGAL_GENERATION
+    assert rig.commit(5, "a-1", 3, version=9) is ErrorCode.GROUP_ID_NOT_FOUND
+    refused = rig.commit_in_transaction(5, 7, member_id="a-1", generation=3)
+    assert refused is ErrorCode.ILLEGAL_GENERATION
     assert rig.state() == "Dead"
     assert rig.journal.log == []
 

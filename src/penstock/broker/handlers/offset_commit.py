@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from penstock.broker.context import RequestContext
+from penstock.cluster.image import TopicImage
 from penstock.errors import ErrorCode, ProtocolError
 from penstock.groups.offset_commits import OffsetToCommit
 from penstock.groups.shard import Shard
@@ -30,29 +31,29 @@ def handle(
     accepted: list[OffsetCommitResponsePartition] = []  # The results of `offsets`, in order.
     topics: list[OffsetCommitResponseTopic] = []
     for topic in request.topics:
-        name, error = _known(topic, context)
-        results = [
-            OffsetCommitResponsePartition(
-                partition_index=partition.partition_index, error_code=error
-            )
-            for partition in topic.partitions
-        ]
+        known, unknown = _known(topic, context)
+        results: list[OffsetCommitResponsePartition] = []
         topics.append(
             OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=results)
         )
-        if not error:
-            accepted += results
-            offsets += [
+        for partition in topic.partitions:
+            index = partition.partition_index
+            result = OffsetCommitResponsePartition(partition_index=index)
+            results.append(result)
+            if known is None or index not in known.partitions:
+                result.error_code = unknown
+                continue
+            accepted.append(result)
+            offsets.append(
                 OffsetToCommit(
-                    name,
-                    partition.partition_index,
+                    known.name,
+                    index,
                     partition.committed_offset,
                     partition.committed_leader_epoch,
                     partition.committed_metadata,
                     partition.commit_timestamp,
                 )
-                for partition in topic.partitions
-            ]
+            )
     response = OffsetCommitResponse(topics=topics)
     if not offsets:
         return response
@@ -86,15 +87,17 @@ def error_response(request: OffsetCommitRequest, error: ProtocolError) -> Offset
     )
 
 
-def _known(topic: OffsetCommitRequestTopic, context: RequestContext) -> tuple[str, int]:
-    """The topic's name, and an error unless it exists."""
+def _known(
+    topic: OffsetCommitRequestTopic, context: RequestContext
+) -> tuple[TopicImage | None, int]:
+    """The topic if it exists, and what is said of partitions that do not."""
     image = context.broker.image
+    name: str | None = topic.name
     if context.version >= _BY_ID_FROM:
         name = image.topic_names_by_id.get(topic.topic_id)
-        return (name, 0) if name is not None else ("", int(ErrorCode.UNKNOWN_TOPIC_ID))
-    if topic.name in image.topics:
-        return topic.name, 0
-    return topic.name, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if name is None:
+            return None, int(ErrorCode.UNKNOWN_TOPIC_ID)
+    return image.topics.get(name or ""), int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _commit(

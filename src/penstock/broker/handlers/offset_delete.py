@@ -17,14 +17,14 @@ from penstock.protocol.messages.offset_delete import (
 def handle(
     request: OffsetDeleteRequest, context: RequestContext
 ) -> OffsetDeleteResponse | Coroutine[Any, Any, OffsetDeleteResponse]:
-    known = context.broker.image.topics
+    image = context.broker.image
 
     def delete(shard: Shard) -> OffsetDeleteResponse:
         asked = [
             (topic.name, partition.partition_index)
             for topic in request.topics
-            if topic.name in known
             for partition in topic.partitions
+            if image.partition(topic.name, partition.partition_index) is not None
         ]
         errors = dict(zip(asked, shard.commits.delete(request.group_id, asked), strict=True))
         return _response(request, errors)

@@ -142,6 +142,14 @@ def test_a_topic_that_is_not_there_is_refused_and_the_others_taken(
     assert errors == {(name, 0): unknown, ("t", 0): ErrorCode.NONE}
 
 
+@pytest.mark.parametrize("version", [0, 8, 10])
+def test_a_partition_that_is_not_there_is_refused_and_the_others_taken(
+    grouped: Any, version: int
+) -> None:
+    errors = commit(grouped, version, {("t", 2): 5, ("u", 1): 6})
+    assert errors == {("t", 2): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ("u", 1): ErrorCode.NONE}
+
+
 def test_a_commit_of_nothing_is_answered_with_nothing(grouped: Any) -> None:
     assert commit(grouped, 8, {}) == {}
 
@@ -152,7 +160,8 @@ def test_a_generation_that_is_not_there_is_refused_for_each_partition(
 ) -> None:
     fields = {"generation_id_or_member_epoch": 3, "member_id": "m"}
     errors = commit(grouped, version, {("t", 0): 5, ("t", 1): 5}, **fields)
-    assert set(errors.values()) == {ErrorCode.ILLEGAL_GENERATION}
+    refused = ErrorCode.GROUP_ID_NOT_FOUND if version >= 9 else ErrorCode.ILLEGAL_GENERATION
+    assert set(errors.values()) == {refused}
 
 
 def test_how_long_an_offset_is_kept_may_be_said_until_version_4(grouped: Any) -> None:
@@ -242,18 +251,20 @@ def delete(served: Any, *partitions: tuple[str, int], group_id: str = "g") -> An
 
 def test_offsets_are_deleted_partition_by_partition(grouped: Any) -> None:
     commit(grouped, 8, {("t", 0): 5, ("u", 0): 6})
-    told = delete(grouped, ("t", 0), ("t", 1), ("nope", 0))
+    told = delete(grouped, ("t", 0), ("t", 1), ("t", 2), ("nope", 0))
     assert told.error_code == 0
     codes = [(t.name, ErrorCode(p.error_code)) for t in told.topics for p in t.partitions]
     assert codes == [
         ("t", ErrorCode.NONE),
         ("t", ErrorCode.NONE),
+        ("t", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("nope", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ]
     assert fetch(grouped, 9, None) == {("u", 0): (6, ErrorCode.NONE)}
 
 
 def test_offsets_of_no_group_cannot_be_deleted(grouped: Any) -> None:
+    assert delete(grouped, ("t", 0), group_id="").error_code == ErrorCode.INVALID_GROUP_ID
     assert delete(grouped, ("t", 0)).error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
@@ -274,7 +285,7 @@ def test_groups_are_deleted_one_by_one(grouped: Any) -> None:
             ("g", ErrorCode.NONE),
             ("busy", ErrorCode.NON_EMPTY_GROUP),
             ("none", ErrorCode.GROUP_ID_NOT_FOUND),
-            ("", ErrorCode.INVALID_GROUP_ID),
+            ("", ErrorCode.GROUP_ID_NOT_FOUND),
         ]
         assert fetch(grouped, 9, None) == {}
 
