@@ -250,7 +250,7 @@ class Rig:
         instance_id: str | None = None,
         metadata: str | None = "",
         retention_ms: int = -1,
-        version: int = 8,
+        version: int = 9,
     ) -> ErrorCode:
         """The partition's error, or the one for the whole group."""
         errors: list[ErrorCode] = []
