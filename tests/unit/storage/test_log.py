@@ -172,28 +172,23 @@ def test_jitter_spreads_the_rolls(log_dir: Path) -> None:
 # Opening and closing
 
 
-def test_a_clean_start_reads_no_record(log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The batches are replaced by rubbish of the same size: nobody may look at them."""
+def test_a_clean_start_reads_only_the_end_of_the_active_segment(
+    log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed segments are replaced by rubbish of the same size: nobody may look at them."""
     log = new_log(log_dir)
     fill(log, 30)
     log.close()
-    for path in log.dir.glob("*.log"):
+    *closed, active = sorted(log.dir.glob("*.log"))
+    assert closed
+    for path in closed:
         path.write_bytes(os.urandom(path.stat().st_size))
-        path.chmod(0)
-    opened: list[str] = []
-    real_open = os.open
-
-    def spying(path: object, *args: int, **more: int) -> int:
-        opened.append(str(path))
-        return real_open(path, *args, **more)  # type: ignore[arg-type]
-
     real_pread, reads = os.pread, []
 
     def counting(fd: int, size: int, position: int) -> bytes:
-        reads.append(str(Path(f"/proc/self/fd/{fd}").readlink()))
+        reads.append((Path(f"/proc/self/fd/{fd}").readlink(), position))
         return real_pread(fd, size, position)
 
-    monkeypatch.setattr(os, "open", spying)
     monkeypatch.setattr(os, "pread", counting)
     again = Log.open(
         log.dir,
@@ -204,18 +199,23 @@ def test_a_clean_start_reads_no_record(log_dir: Path, monkeypatch: pytest.Monkey
         report=Reports(),
     )
     assert (again.log_start_offset, again.log_end_offset) == (0, 30)
-    assert sum(path.endswith(".log") for path in opened) == 1  # The active one, for appends.
-    assert not any(path.endswith(".log") for path in reads)
+    last_entry = again.segments[-1].offsets.last()
+    of_logs = [(path, position) for path, position in reads if path.suffix == ".log"]
+    assert {path for path, _ in of_logs} <= {active}
+    assert all(position >= last_entry.position for _, position in of_logs)
 
 
-def test_a_clean_start_without_witnesses_reads_only_the_tail(log_dir: Path) -> None:
+def test_a_log_longer_than_its_notes_say_keeps_its_records(log_dir: Path) -> None:
+    """As when somebody puts another broker's files in the place of ours."""
     log = new_log(log_dir)
-    fill(log, 30)
+    fill(log, 10)
+    noted = log.log_end_offset
+    fill(log, 3)
     log.close()
-    for path in log.dir.glob("*.snapshot"):
-        path.unlink()
-    again = Log.open(log.dir, config=SMALL, now_ms=0, clean=True, report=Reports())
-    assert (again.log_end_offset, len(read_values(again))) == (30, 30)
+    again = Log.open(
+        log.dir, config=SMALL, now_ms=0, clean=True, recovery_point=noted, report=Reports()
+    )
+    assert (again.log_end_offset, len(read_values(again))) == (noted + 3, noted + 3)
 
 
 def test_a_closed_log_takes_nothing(log_dir: Path) -> None:
