@@ -178,7 +178,7 @@ def _order_of(identity: Identity) -> tuple[int, int]:
 
 @pytest.mark.parametrize("is_replicated", [False, True])
 @given(seed=st.integers(0, 1 << 32))
-@settings(max_examples=int(os.environ.get("PENSTOCK_HISTORIES", "30")), deadline=None)
+@settings(max_examples=1000 if os.environ.get("PENSTOCK_LONG") == "1" else 30, deadline=None)
 def test_transactions_keep_their_promises(is_replicated: bool, seed: int) -> None:
     play(seed, is_replicated=is_replicated)
 
