@@ -176,6 +176,7 @@ class GroupCoordinator:
         led = self._led.get(partition)
         if led is None:
             return
+        led.log.note_end()
         if led.is_loaded:
             led.shard.commits.complete_transaction(producer_id, is_committed=is_committed)
         else:

@@ -119,6 +119,10 @@ class StateLog:
         self._end_offset = appended.last_offset + 1
         return appended.base_offset
 
+    def note_end(self) -> None:
+        """Others appended something that counts from now on, such as a transaction's marker."""
+        self._end_offset = max(self._end_offset, self.partition.log.log_end_offset)
+
     @property
     def is_settled(self) -> bool:
         """Whether all that was written is safe on every in-sync replica."""

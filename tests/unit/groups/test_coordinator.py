@@ -414,6 +414,26 @@ def test_an_answer_waits_until_what_it_rests_on_is_safe(run: Run) -> None:
     run(story)
 
 
+def test_an_offset_that_rests_on_a_marker_waits_for_the_marker(run: Run) -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.lead()
+        cluster.commit_in_transaction(5, 7)
+        cluster.lead(isr=(BROKER, OTHER))
+        number = cluster.write_marker(7, ControlType.COMMIT)
+        cluster.coordinator.complete_transaction(number, 7, is_committed=True)
+        reading = asyncio.ensure_future(
+            cluster.coordinator.run("g", lambda shard: shard.offsets.get("g", "t", 0))
+        )
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not reading.done()
+        cluster.lead(isr=(BROKER,))
+        found = await reading
+        assert found is not None and found.offset == 5
+
+    run(story)
+
+
 def test_a_commit_whose_replicas_are_too_slow_is_to_be_tried_again(run: Run) -> None:
     async def story(cluster: Cluster) -> None:
         cluster.config = BrokerConfig({"offsets.commit.timeout.ms": "20"})
