@@ -8,7 +8,7 @@ which way is open.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from penstock.errors import GroupIdNotFound, UnknownMemberId
 from penstock.groups import consumer_group_records as records
@@ -35,6 +35,9 @@ from penstock.protocol.primitives import MalformedMessage
 if TYPE_CHECKING:
     from penstock.groups.consumer_group import ConsumerGroup
 
+# Strategies whose own data is no loss: librdkafka leaves what members owned before in assignments.
+_OWN_STRATEGIES: Final = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
+
 
 # Up
 
@@ -49,7 +52,7 @@ def upgrade(group: ClassicGroup, view: ClusterView) -> Draft:
         found = [_member_of(group, member, view) for member in group.members]
     except MalformedMessage:
         reason = "the embedded consumer protocol is malformed"
-        raise _cannot_upgrade(group, reason) from None
+        raise _cannot_upgrade(group, view, reason) from None
     _fill(draft, group.generation, found)
     return draft
 
@@ -66,26 +69,27 @@ def _fill(draft: Draft, epoch: int, found: Sequence[tuple[Member, Partitions]]) 
 
 def _check_upgrade(group: ClassicGroup, view: ClusterView) -> None:
     if not view.migration_policy().upgrade:
-        raise _cannot_upgrade(group, "online upgrade is disabled")
+        raise _cannot_upgrade(group, view, "online upgrade is disabled")
     if group.protocol_type != CONSUMER_PROTOCOL:
-        raise _cannot_upgrade(group, "the group does not use the consumer embedded protocol")
+        raise _cannot_upgrade(group, view, "the group does not use the consumer embedded protocol")
     if len(group.members) > view.config.group_consumer_max_size:
-        raise _cannot_upgrade(group, "the group size exceeds the consumer group maximum size")
+        raise _cannot_upgrade(group, view, "the group size exceeds the consumer group maximum size")
 
 
-def _cannot_upgrade(group: ClassicGroup, reason: str) -> GroupIdNotFound:
-    return GroupIdNotFound(
-        f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}."
-    )
+def _cannot_upgrade(group: ClassicGroup, view: ClusterView, reason: str) -> GroupIdNotFound:
+    sentence = f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}."
+    view.around.report(sentence)
+    return GroupIdNotFound(sentence)
 
 
 def _member_of(
     group: ClassicGroup, classic: ClassicMember, view: ClusterView
 ) -> tuple[Member, Partitions]:
     assignment = read_assignment(classic.assignment)
-    if assignment.user_data:
+    if assignment.user_data and group.strategy not in _OWN_STRATEGIES:
         raise _cannot_upgrade(
             group,
+            view,
             "an unsupported custom assignor is in use. Please refer to the documentation or "
             "switch to a default assignor before re-attempting the upgrade",
         )

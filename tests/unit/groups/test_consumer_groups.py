@@ -21,7 +21,11 @@ from penstock.protocol.messages.consumer_group_records import (
     ConsumerGroupPartitionMetadataKey,
     ConsumerGroupPartitionMetadataValue,
 )
-from penstock.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
+from penstock.protocol.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+)
 from penstock.protocol.stored import read_prefix
 
 JOINING: dict[str, Any] = {
@@ -115,6 +119,20 @@ def test_a_group_that_cannot_be_understood_stays_classic(
     assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert rig.kind == "classic" and len(rig.journal.log) == written_count
     assert rig.beat(member_id, 1) is ErrorCode.NONE
+
+
+def test_what_librdkafka_leaves_in_its_assignments_is_no_obstacle() -> None:
+    """Apache Kafka takes it for a custom assignor's, and refuses."""
+    rig = ConsumerRig(t=1)
+    member_id = rig.member("c")
+    offered = [("cooperative-sticky", subscription("t"))]
+    joined = rig.join("c", member_id, protocols=offered)
+    rig.wait(3000)
+    topic = [TopicPartition(topic="t", partitions=[0])]
+    share = ConsumerProtocolAssignment(assigned_partitions=topic, user_data=b"owned")
+    rig.sync(member_id, joined.told.generation_id, {member_id: share.to_bytes(0)})
+    assert Consumer(rig, "a", ["t"]).join().error_code == 0
+    assert rig.named(rig.held(member_id)) == ["t-0"]
 
 
 def test_a_group_too_large_stays_classic() -> None:
