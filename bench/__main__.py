@@ -26,7 +26,7 @@ from tests.support.processes import ROOT
 
 from bench.plan import FULL, QUICK, USUAL, Plan
 from bench.report import Row, machine, save, table
-from bench.rows import fetch, latency, librdkafka, process, produce, scale
+from bench.rows import compaction, fetch, latency, librdkafka, process, produce, scale
 from bench.subjects import Subjects, fresh
 
 Measure = Callable[[Plan, Subjects], Iterator[Row]]
@@ -41,6 +41,7 @@ ROWS: dict[str, Measure] = {
     "partitions": scale.partitions,
     "stored": scale.stored,
     "librdkafka": librdkafka.both_ways,
+    "compaction": compaction.compaction,
 }
 DISK_SPARE_BYTES = 4_000_000_000
 
