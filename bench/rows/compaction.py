@@ -6,8 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
-from confluent_kafka.admin import ResourceType as Resource
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # Exported, but not declared so.
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+)
+from confluent_kafka.admin import ResourceType as Resource  # type: ignore[attr-defined]
 from tests.support.apache_kafka import KafkaProcess
 from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
