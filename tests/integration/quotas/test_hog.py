@@ -110,7 +110,7 @@ def test_a_hog_of_bytes_gets_its_quota_and_the_others_the_broker(
     assert fetched <= allowed + CONNECTIONS * 4 * REQUEST_BYTES
     share = 1000 / max((produced + fetched) / REQUEST_BYTES, 1)
     assert share > 5, f"{share} requests for each of the hog's, {share_before} before"
-    assert share > 10 * share_before, (
+    assert share > 2 * share_before, (
         f"{share} requests for each of the hog's, {share_before} before"
     )
 
@@ -138,4 +138,4 @@ def test_a_hog_of_time_gets_its_share_and_the_others_the_rest(
         share_under_quota = share(1000)
     told = f"{share_under_quota} requests for each of the hog's, {share_before} before"
     assert share_under_quota > 1, told
-    assert share_under_quota > 10 * share_before, told
+    assert share_under_quota > 2 * share_before, told
