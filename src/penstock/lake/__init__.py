@@ -1,0 +1,1 @@
+"""Topics as lake tables: Delta, Iceberg and Parquet, exactly once."""

@@ -1,0 +1,1 @@
+"""Pipelines: a Python file of data frame functions, run and watched by a supervisor."""

@@ -1,0 +1,1 @@
+"""Value formats with a schema: Avro, JSON, Protobuf, and the five-byte header that names one."""

@@ -1,0 +1,1 @@
+"""The Spark connector: topics as data frames, batch and streaming."""
