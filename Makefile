@@ -17,12 +17,12 @@ run: $(STAMP)
 
 test: $(STAMP)
 	@$(PYTHON) scripts/extras.py
-	$(PYTHON) -m pytest -n 2 --dist loadfile -rs $(ARGS)
+	$(PYTHON) -m pytest -n 2 --dist loadfile -rfEs $(ARGS)
 
 # A million fuzzed frames, more crash rounds: about an hour.
 test-long: $(STAMP)
 	@$(PYTHON) scripts/extras.py
-	PENSTOCK_LONG=1 $(PYTHON) -m pytest -n 2 --dist loadfile -rs --timeout 3600 $(ARGS)
+	PENSTOCK_LONG=1 $(PYTHON) -m pytest -n 2 --dist loadfile -rfEs --timeout 3600 $(ARGS)
 
 check: $(STAMP)
 	.venv/bin/ruff format --check $(SOURCES)

@@ -42,6 +42,11 @@ def some_settings(tmp_path: Path, **more: str) -> dict[str, str]:
         ("log.retention.ms", "a week"),
         ("compression.type", "rar"),
         ("log.segment.bytes", "-5"),
+        # Of these the value is well formed, but what it asks for would silently not be done.
+        ("authorizer.class.name", "org.example.Authorizer"),
+        ("create.topic.policy.class.name", "org.example.Policy"),
+        ("alter.config.policy.class.name", "org.example.Policy"),
+        ("client.quota.callback.class", "org.example.Quotas"),
     ],
 )
 def test_a_bad_value_is_a_sentence_that_names_the_setting(

@@ -124,6 +124,10 @@ async def serving(config: BrokerConfig) -> AsyncIterator[Broker]:
         yield broker
 
 
+_NO_POLICY = "checks topics and settings by Kafka's own rules alone"
+_STOCK_QUOTAS = "applies the quotas set with kafka-configs"
+
+
 def _refuse_what_is_not_there_yet(config: BrokerConfig) -> None:
     """Starting without what was asked for would be worse than not starting."""
     if config.zookeeper_connect:
@@ -131,11 +135,17 @@ def _refuse_what_is_not_there_yet(config: BrokerConfig) -> None:
             "zookeeper.connect is set, but clusters are not supported yet: remove it to run this "
             "broker on its embedded metadata store"
         )
-    if config.authorizer_class_name:
-        raise ConfigError(
-            "authorizer.class.name is set, but access control is not supported yet: remove it to "
-            "run a broker that lets every client do everything"
-        )
+    for name, value, loss in (
+        ("authorizer.class.name", config.authorizer_class_name, "lets every client do everything"),
+        ("create.topic.policy.class.name", config.create_topic_policy_class_name, _NO_POLICY),
+        ("alter.config.policy.class.name", config.alter_config_policy_class_name, _NO_POLICY),
+        ("client.quota.callback.class", config.client_quota_callback_class, _STOCK_QUOTAS),
+    ):
+        if value:
+            raise ConfigError(
+                f"{name} is set to {value}, but Java classes cannot be loaded here: remove it "
+                f"to run a broker that {loss}"
+            )
 
 
 def _allow_open_files() -> None:
