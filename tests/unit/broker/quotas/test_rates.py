@@ -1,5 +1,7 @@
 """Rates, pauses and buckets on a clock that the tests turn."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,12 @@ windows = st.builds(Window, samples=st.integers(1, 12), sample_ms=st.integers(1,
 
 
 class KafkasRate:
-    """The same measure written another way: a ring of samples that is walked each time."""
+    """The same measure written another way: a ring of samples that is walked each time.
+
+    In Kafka a sample that is too old begins again, empty, when somebody looks, and from then on
+    counts as time in which nothing came: the rate then depends on when it was asked for, by less
+    than a sample. Here, as in ours, an empty sample is no sample.
+    """
 
     def __init__(self, window: Window) -> None:
         self.window = window
@@ -40,8 +47,9 @@ class KafkasRate:
         samples, sample_ms = self.window
         for sample in self.ring:
             if now_ms - sample[0] >= samples * sample_ms:
-                sample[:] = [now_ms, 0]
-        oldest = min((sample[0] for sample in self.ring), default=now_ms)
+                sample[:] = [math.inf, 0]
+        oldest = min((sample[0] for sample in self.ring), default=math.inf)
+        oldest = now_ms if oldest == math.inf else oldest
         elapsed = now_ms - oldest
         full = elapsed // sample_ms
         if full < samples - 1:
