@@ -26,7 +26,17 @@ from tests.support.processes import ROOT
 
 from bench.plan import FULL, QUICK, USUAL, Plan
 from bench.report import Row, machine, save, table
-from bench.rows import compaction, fetch, latency, librdkafka, process, produce, scale
+from bench.rows import (
+    compaction,
+    fetch,
+    groups,
+    latency,
+    librdkafka,
+    process,
+    produce,
+    scale,
+    transactions,
+)
 from bench.subjects import Subjects, fresh
 
 Measure = Callable[[Plan, Subjects], Iterator[Row]]
@@ -41,6 +51,10 @@ ROWS: dict[str, Measure] = {
     "partitions": scale.partitions,
     "stored": scale.stored,
     "librdkafka": librdkafka.both_ways,
+    "commits": groups.commits,
+    "rebalance": groups.rebalance,
+    "transactions": transactions.transactions,
+    "read-committed": transactions.read_committed,
     "compaction": compaction.compaction,
 }
 DISK_SPARE_BYTES = 4_000_000_000

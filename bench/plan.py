@@ -26,6 +26,9 @@ class Plan:
     stored_bytes: Sequence[int] = (1_000_000_000, 20_000_000_000)
     scale_bytes: int = 400_000_000
     records: int = 500_000
+    commits: int = 20_000
+    members: int = 100
+    transactions: int = 1_000
 
 
 FULL = Plan()
@@ -36,6 +39,7 @@ USUAL = Plan(
     memory_bytes=3_000_000_000,
     stored_bytes=(1_000_000_000, 4_000_000_000),
     records=300_000,
+    commits=10_000,
 )
 QUICK = Plan(
     rounds=1,
@@ -49,6 +53,8 @@ QUICK = Plan(
     stored_bytes=(200_000_000, 600_000_000),
     scale_bytes=100_000_000,
     records=50_000,
+    commits=2_000,
+    transactions=200,
 )
 
 
