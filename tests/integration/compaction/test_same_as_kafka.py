@@ -13,6 +13,7 @@ from tests.integration.compaction.topics import (
     await_cleaning,
     create_topic,
     read_all,
+    set_policy,
 )
 from tests.support.apache_kafka import CURRENT, KafkaProcess
 from tests.support.broker import BrokerProcess
@@ -27,6 +28,8 @@ from penstock.records.record import Record
 pytestmark = pytest.mark.kafka
 
 TOPIC = "same"
+# Nothing is cleaned before all is written.
+NOT_YET_COMPACTED = {**COMPACTED, "cleanup.policy": "delete", "retention.ms": "-1"}
 NOW_MS = 1_700_000_000_000
 
 
@@ -50,10 +53,11 @@ def batches() -> list[bytes]:
 
 
 def compacted(server: BrokerProcess | KafkaProcess, made: list[bytes]) -> list[Stored]:
-    create_topic(server, TOPIC, COMPACTED)
+    create_topic(server, TOPIC, NOT_YET_COMPACTED)
     with RawConnection(server.port) as connection:
         for batch in made:
             connection.produce_one(TOPIC, batch, acks=1)
+    set_policy(server, TOPIC, "compact")
     await_cleaning(server.data, TOPIC, timeout_s=90)
     return read_all(server, TOPIC)
 
@@ -97,13 +101,16 @@ def kept_batches(directory: Path) -> list[Kept]:
 
 def cleaned_transactions(server: BrokerProcess | KafkaProcess) -> tuple[list[Kept], list[Stored]]:
     """Two cleanings: the second finds markers without data."""
-    create_topic(server, TOPIC, COMPACTED)
+    create_topic(server, TOPIC, NOT_YET_COMPACTED)
     transactions(server)
+    set_policy(server, TOPIC, "compact")
     await_cleaning(server.data, TOPIC, timeout_s=90)
+    set_policy(server, TOPIC, "delete")
     with RawConnection(server.port) as connection:
         for number in range(40):
             records = [Record(0, NOW_MS, b"filler-%d" % number, b"." * 30_000)]
             connection.produce_one(TOPIC, bytes(build_batch(records)), acks=1)
+    set_policy(server, TOPIC, "compact")
     await_cleaning(server.data, TOPIC, timeout_s=90)
     return kept_batches(server.partition_dir(TOPIC)), read_all(server, TOPIC)
 

@@ -11,6 +11,9 @@ from tests.support.processes import ServerProcess
 from tests.support.waiting import eventually
 from tests.support.wire import RawConnection
 
+from penstock.client.admin import Admin
+from penstock.client.operations.configs import ConfigChange, ConfigResource, ResourceType
+
 CLEAN_SOON = {"log.cleaner.backoff.ms": "100", "log.cleaner.dedupe.buffer.size": "4194304"}
 COMPACTED = {
     "cleanup.policy": "compact",
@@ -26,6 +29,13 @@ def create_topic(server: ServerProcess, topic: str, configs: Mapping[str, str]) 
     with RawConnection(server.port) as connection:
         assert connection.create_topic(topic, configs=dict(configs)) == 0
         eventually(lambda: connection.offset(topic) == 0, timeout_s=30, what="a leader")
+
+
+def set_policy(server: ServerProcess, topic: str, policy: str) -> None:
+    """Switch cleaning on or off: what a cleaner leaves depends on how often it came by."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    with Admin(bootstrap_servers=server.address) as admin:
+        admin.alter_configs({resource: [ConfigChange(name="cleanup.policy", value=policy)]})
 
 
 def produce(
