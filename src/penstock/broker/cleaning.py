@@ -22,6 +22,7 @@ from penstock.telemetry.metrics import Gauge
 log = logging.getLogger("kafka.log.LogCleaner")
 
 _WORKER: Final = "penstock.storage.clean_worker"
+_HURRIED: Final = "--hurried"
 _LINE_BYTES_MAX: Final = 64 << 20
 _TICK_S: Final = 1.0  # A changed setting acts within this.
 _IDLE_S_MAX: Final = 30.0
@@ -48,11 +49,12 @@ class WorkerProcess:
         self._output = process.stdout
 
     @classmethod
-    async def start(cls) -> "WorkerProcess":
+    async def start(cls, *, is_hurried: bool) -> "WorkerProcess":
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             _WORKER,
+            *([_HURRIED] if is_hurried else []),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=_LINE_BYTES_MAX,
@@ -101,6 +103,7 @@ class Lane:
         self._house = house
         self._worker: WorkerProcess | None = None  # None: not needed at the moment.
         self._bytes_per_s = 0.0  # As the process knows it.
+        self._is_hurried = False  # Whether the last process found the machine too busy.
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -113,6 +116,7 @@ class Lane:
                     continue
                 if loop.time() - busy_s > _IDLE_S_MAX:
                     await self._dismiss()
+                    self._is_hurried = False
                 await self._pause()
         finally:
             await self._kill()
@@ -132,7 +136,7 @@ class Lane:
 
     async def _ready_worker(self) -> WorkerProcess:
         if self._worker is None or not self._worker.is_running:
-            self._worker = await WorkerProcess.start()
+            self._worker = await WorkerProcess.start(is_hurried=self._is_hurried)
         return self._worker
 
     async def _dismiss(self) -> None:
@@ -215,6 +219,11 @@ class Lane:
             cleaning.finish(self.last["end_offset"])
             await _in_thread(self._house.broker.log_dirs.write_cleaned_offsets)
             log.info("Cleaner %d: %s", self.number, _summary(cleaning, self.last))
+            return True
+        if "starved" in answer:
+            log.info("The cleaning of %s begins again: it got too little time", partition)
+            self._is_hurried = True
+            await self._dismiss()
             return True
         if "failed" not in answer:
             log.info("The cleaning of %s was given up: the log changed under it", partition)

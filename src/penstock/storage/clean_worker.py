@@ -10,6 +10,7 @@ It reads lines of JSON from its standard input and answers with such lines:
         {"done": {...}}      the log is clean up to `end_offset`, and how much there was to do
         {"failed": {"kind": ..., "why": ...}}   it is not, and whether to try again
         {"stopped": true}    it was given up
+        {"starved": true}    others leave it no time: start it again with --hurried
 
 One job at a time. It ends when its input ends, and with the broker's death at the latest.
 """
@@ -26,9 +27,10 @@ from typing import Any, Final
 from penstock.errors import CorruptRecord
 from penstock.storage.cleaner_job import FAILED_FOR_GOOD, FAILED_FOR_NOW, CleanJob
 from penstock.storage.cleaner_pace import Pace
+from penstock.storage.cleaner_priority import Starved, Watch, step_back
 from penstock.storage.cleaner_work import clean
 
-_NICENESS: Final = 10  # Requests come first.
+HURRIED: Final = "--hurried"
 _READ_BYTES: Final = 1 << 16
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
@@ -70,8 +72,9 @@ class Channel:
 class Worker:
     """Cleans what it is told to."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, *, is_hurried: bool) -> None:
         self._channel = channel
+        self._watch = None if is_hurried else Watch(time.monotonic)
         self._pace = Pace(sys.float_info.max, listen=self._listen, now_s=time.monotonic)
 
     def run(self) -> None:
@@ -89,6 +92,8 @@ class Worker:
             return {"done": self._clean(job)}
         except Stopped:
             return {"stopped": True}
+        except Starved:
+            return {"starved": True}
         except (OSError, MemoryError) as error:
             return _failed(FAILED_FOR_NOW, error)
         except EOFError:
@@ -99,6 +104,8 @@ class Worker:
             return _failed(FAILED_FOR_GOOD, error)
 
     def _clean(self, job: CleanJob) -> Message:
+        if self._watch is not None:
+            self._watch.begin()
         self._pace.total_bytes = 0
         self._pace.set_rate(job.bytes_per_s)
         outcome = clean(job, spend=self._pace.spend, hand_over=self._hand_over)
@@ -118,6 +125,8 @@ class Worker:
                 return
 
     def _listen(self, timeout_s: float) -> None:
+        if self._watch is not None:
+            self._watch.check()
         message = self._channel.receive(timeout_s)
         if message is not None:
             self._obey(message)
@@ -143,9 +152,10 @@ def _die_with_the_broker() -> None:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the broker, which tells us.
+    is_hurried = HURRIED in sys.argv
     _die_with_the_broker()
-    os.nice(_NICENESS)
-    Worker(Channel(sys.stdin.fileno(), sys.stdout.fileno())).run()
+    step_back(is_hurried=is_hurried)
+    Worker(Channel(sys.stdin.fileno(), sys.stdout.fileno()), is_hurried=is_hurried).run()
 
 
 if __name__ == "__main__":

@@ -191,6 +191,33 @@ def test_settings_act_while_the_broker_runs(broker: StandIn) -> None:
     asyncio.run(run())
 
 
+def test_a_starved_process_is_replaced_by_a_hurried_one(
+    broker: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = """
+import sys
+from penstock.storage import clean_worker
+
+if "--hurried" in sys.argv:
+    clean_worker.main()
+else:
+    sys.stdin.readline()
+    print('{"starved":true}', flush=True)
+    sys.stdin.read()
+"""
+    (tmp_path / "always_starved.py").write_text(program)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr("penstock.broker.cleaning._WORKER", "always_starved")
+    broker.config.log_cleaner_backoff_ms = 60_000  # It must not wait for the next look.
+    log = add_log(broker)
+
+    async def run() -> None:
+        async with cleaning(broker):
+            await until(is_clean(log))
+
+    asyncio.run(run())
+
+
 def test_a_disabled_cleaner_cleans_nothing(broker: StandIn) -> None:
     log = add_log(broker)
     broker.config.log_cleaner_enable = False
