@@ -6,8 +6,9 @@ from collections.abc import Iterable
 import hypothesis
 import pytest
 from tests.support.fixtures import broker, shared_broker, start_broker
+from tests.support.spark import spark
 
-__all__ = ["broker", "shared_broker", "start_broker"]
+__all__ = ["broker", "shared_broker", "spark", "start_broker"]
 
 # The same examples in every run, so that a red run means a change; the long mode looks for new
 # ones. No deadline: how long an example takes says more about the machine than about the code.

@@ -1,1 +1,8 @@
-"""Lets PySpark find the `penstock` data source by itself: it looks into modules named pyspark_*."""
+"""Lets any Spark session find `format("penstock")` by itself.
+
+PySpark looks into every top-level module whose name begins with pyspark_ for a `DefaultSource`.
+"""
+
+from penstock.spark.source import PenstockDataSource as DefaultSource
+
+__all__ = ["DefaultSource"]

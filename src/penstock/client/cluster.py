@@ -7,7 +7,7 @@ makes it look again. What the requests mean is for the modules in `operations`.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from penstock.client.connection import Connection, R, parse_addresses
 from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
@@ -26,6 +26,9 @@ from penstock.protocol.messages.metadata import (
     MetadataResponse,
 )
 
+if TYPE_CHECKING:
+    from penstock.client.security import Security
+
 T = TypeVar("T")
 
 
@@ -40,10 +43,12 @@ class ClusterClient:
         request_timeout_ms: int = 30_000,
         api_timeout_ms: int = 60_000,
         retry_backoff_ms: int = 100,
+        security: "Security | None" = None,
     ) -> None:
         text = bootstrap if isinstance(bootstrap, str) else ",".join(bootstrap)
         self.bootstrap = parse_addresses(text)
         self.client_id = client_id
+        self.security = security
         self.request_timeout_s = request_timeout_ms / 1000
         self.api_timeout_s = api_timeout_ms / 1000
         self.retry_backoff_s = retry_backoff_ms / 1000
@@ -144,6 +149,11 @@ class ClusterClient:
     ) -> None:
         self.close()
 
+    def drop(self, connection: Connection) -> None:
+        """Close a connection and open a new one the next time its broker is asked."""
+        connection.close()
+        self._connections.pop((connection.host, connection.port), None)
+
     def _candidates(self) -> Iterator[tuple[str, int]]:
         """Open connections first, then brokers known by now, then the bootstrap list."""
         seen: set[tuple[str, int]] = set()
@@ -156,7 +166,9 @@ class ClusterClient:
     def _connection(self, host: str, port: int) -> Connection:
         address = (host, port)
         if address not in self._connections:
-            connected = Connection(host, port, self.client_id, self.request_timeout_s)
+            connected = Connection(
+                host, port, self.client_id, self.request_timeout_s, security=self.security
+            )
             self._connections[address] = connected
         return self._connections[address]
 

@@ -7,16 +7,25 @@ versions; which broker to ask, and whether to ask again, is for `cluster`.
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
-from penstock.client.errors import BrokerUnreachableError, ClientError, KafkaTimeoutError
+from penstock.client.errors import (
+    AuthenticationError,
+    BrokerUnreachableError,
+    ClientError,
+    KafkaTimeoutError,
+)
 from penstock.errors import ConfigError, ErrorCode, UnsupportedVersion, error_for
 from penstock.protocol.apis import ApiKey, Request, Response, response_class, supported_versions
 from penstock.protocol.headers import decode_response_header, encode_request_header
 from penstock.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from penstock.protocol.primitives import MalformedMessage
+
+if TYPE_CHECKING:  # Only a secured connection pays for what it takes.
+    from penstock.client.security import Security
 
 R = TypeVar("R", bound=Response)
 
@@ -24,6 +33,17 @@ R = TypeVar("R", bound=Response)
 RESPONSE_BYTES_MAX = 256 * 1024 * 1024
 _SIZE = struct.Struct(">i")
 _INT16 = struct.Struct(">h")
+_TLS_ALERT = b"\x15\x03"
+# A session that ends is renewed when this share of it has passed, as Kafka's clients do.
+_SESSION_SHARE = 0.85
+
+
+class Posted(NamedTuple):
+    """A request under way."""
+
+    api_key: ApiKey
+    version: int
+    correlation_id: int
 
 
 class Connection:
@@ -37,16 +57,21 @@ class Connection:
         timeout_s: float = 30.0,
         *,
         response_bytes_max: int = RESPONSE_BYTES_MAX,
+        security: "Security | None" = None,
     ) -> None:
         self.host = host
         self.port = port
         self.client_id = client_id
         self.timeout_s = timeout_s
         self.response_bytes_max = response_bytes_max
+        self.security = security
         self._correlation_id = 0
+        self._under_way = 0
+        self._renew_at_s: float | None = None  # None: the session does not end.
         self._socket = self._connect()
         try:
             self.api_versions = self._negotiate()
+            self._authenticate()
         except BaseException:
             self.close()
             raise
@@ -90,6 +115,11 @@ class Connection:
         assert isinstance(answer, expect)
         return answer
 
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody closed it; the other side may have."""
+        return self._socket.fileno() >= 0
+
     def close(self) -> None:
         """Give the socket back; may be called twice."""
         self._socket.close()
@@ -113,6 +143,8 @@ class Connection:
                 f"Connection to {self.address} could not be established. Is a broker running there?"
             ) from error
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.security is not None and self.security.tls is not None:
+            return self.security.tls.wrap(connected, self.host, self.address)
         return connected
 
     def _negotiate(self) -> ApiVersionsResponse:
@@ -134,6 +166,23 @@ class Connection:
             raise error_for(answer.error_code)
         return answer
 
+    def _authenticate(self) -> None:
+        """Say who we are where the listener asks for it; again before a session ends (KIP-368)."""
+        if self.security is None or self.security.credentials is None:
+            return
+        from penstock.client.sasl import authenticate
+
+        self._renew_at_s = None
+        try:
+            lifetime_ms = authenticate(self.security.credentials, self.request)
+        except AuthenticationError as error:
+            self.close()
+            raise AuthenticationError(f"Authentication at {self.address} failed: {error}") from (
+                error.__cause__ or error
+            )
+        if lifetime_ms > 0:
+            self._renew_at_s = time.monotonic() + lifetime_ms / 1000 * _SESSION_SHARE
+
     def _highest(self, api_key: ApiKey) -> int:
         shared = self.versions(api_key)
         if not shared:
@@ -142,33 +191,85 @@ class Connection:
         return shared[-1]
 
     def _exchange(self, message: Request, version: int, timeout_s: float) -> Response:
+        return self.take(self.post(message, version, timeout_s=timeout_s), timeout_s=timeout_s)
+
+    def post(
+        self, message: Request, version: int | None = None, *, timeout_s: float | None = None
+    ) -> "Posted":
+        """Send and do not wait. Several may be under way; their answers are taken in order."""
+        if self._is_session_ending():
+            self._authenticate()
+        if version is None:
+            version = self._highest(message.api_key)
+        timeout_s = self.timeout_s if timeout_s is None else timeout_s
         self._correlation_id = (self._correlation_id + 1) & 0x7FFF_FFFF
-        header = encode_request_header(
-            message.api_key, version, self._correlation_id, self.client_id
-        )
+        posted = Posted(message.api_key, version, self._correlation_id)
+        header = encode_request_header(*posted, self.client_id)
         body = message.encode(version)
-        deadline_s = time.monotonic() + timeout_s
-        try:
+        with self._breaking(posted, timeout_s):
             self._socket.settimeout(timeout_s)
             self._socket.sendall(_SIZE.pack(len(header) + len(body)) + header + body)
-            frame = self._receive_frame(deadline_s)
+        self._under_way += 1
+        return posted
+
+    def take(
+        self, posted: "Posted", *, timeout_s: float | None = None, bytes_expected: int = 0
+    ) -> Response:
+        """The answer to the oldest request under way.
+
+        Up to `bytes_expected` are received in one piece of memory, without growing it.
+        """
+        timeout_s = self.timeout_s if timeout_s is None else timeout_s
+        deadline_s = time.monotonic() + timeout_s
+        with self._breaking(posted, timeout_s):
+            frame = self._receive_frame(deadline_s, bytes_expected)
+        self._under_way -= 1
+        return self._decode(frame, posted)
+
+    def _is_session_ending(self) -> bool:
+        """Answers come in order, so a renewal must wait until none is under way."""
+        if self._renew_at_s is None or self._under_way:
+            return False
+        return time.monotonic() >= self._renew_at_s
+
+    @contextmanager
+    def _breaking(self, posted: "Posted", timeout_s: float) -> Iterator[None]:
+        """What goes wrong with the socket ends the connection, and is said in our words."""
+        try:
+            yield
         except TimeoutError as error:
             self.close()  # Its answer may still come; it must not be taken for another's.
-            name = type(message).__name__.removesuffix("Request")
+            name = posted.api_key.name.title().replace("_", "")
             raise KafkaTimeoutError(
                 f"{self.address} did not answer a {name} request within {timeout_s:g} s."
             ) from error
         except OSError as error:
             self.close()
             raise BrokerUnreachableError(f"The connection to {self.address} broke.") from error
-        return self._decode(frame, message.api_key, version)
 
-    def _receive_frame(self, deadline_s: float) -> memoryview:
-        (size,) = _SIZE.unpack(self._receive(4, deadline_s))
+    def _receive_frame(self, deadline_s: float, bytes_expected: int) -> memoryview:
+        lead = self._receive(4, deadline_s)
+        (size,) = _SIZE.unpack(lead)
         if not 4 <= size <= self.response_bytes_max:
             self.close()
-            raise BrokerUnreachableError(f"{self.address} does not answer as a Kafka broker does.")
+            hint = " It speaks TLS: set security.protocol." if lead[:2] == _TLS_ALERT else ""
+            raise BrokerUnreachableError(
+                f"{self.address} does not answer as a Kafka broker does.{hint}"
+            )
+        if size <= bytes_expected:
+            return self._receive_whole(size, deadline_s)
         return self._receive(size, deadline_s)
+
+    def _receive_whole(self, size: int, deadline_s: float) -> memoryview:
+        data = memoryview(bytearray(size))
+        at = 0
+        while at < size:
+            self._socket.settimeout(max(0.001, deadline_s - time.monotonic()))
+            received = self._socket.recv_into(data[at:])
+            if not received:
+                raise ConnectionError("end of stream")
+            at += received
+        return data
 
     def _receive(self, size: int, deadline_s: float) -> memoryview:
         # The buffer grows with what has come, so a lying length costs no memory.
@@ -181,10 +282,11 @@ class Connection:
             data += chunk
         return memoryview(data)
 
-    def _decode(self, frame: memoryview, api_key: ApiKey, version: int) -> Response:
+    def _decode(self, frame: memoryview, posted: "Posted") -> Response:
+        api_key, version, expected = posted
         try:
             correlation_id, body = decode_response_header(frame, api_key, version)
-            if correlation_id != self._correlation_id:
+            if correlation_id != expected:
                 raise MalformedMessage("an answer to another request")
             if api_key == ApiKey.API_VERSIONS and _is_refusal(frame, body):
                 version = 0

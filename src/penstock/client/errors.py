@@ -7,6 +7,7 @@
         │   └── BufferExhaustedError      no room in buffer.memory within max.block.ms
         ├── SerializationError            a serializer or deserializer refused
         ├── BrokerUnreachableError        no connection, or it broke
+        ├── AuthenticationError           client and broker could not prove who they are
         ├── IllegalStateError             a call that this moment does not allow
         ├── CommitFailedError             the group has given the partitions to others
         ├── NoOffsetForPartitionError     nothing committed, and auto.offset.reset=none
@@ -40,6 +41,10 @@ class BrokerUnreachableError(ClientError):
     """A broker could not be reached, or the connection to it broke."""
 
 
+class AuthenticationError(ClientError):
+    """TLS or SASL failed: one side could not prove to the other who it is. Not worth a retry."""
+
+
 class IllegalStateError(ClientError):
     """The call makes no sense now: a closed client, an unassigned partition, no transaction."""
 
@@ -69,6 +74,8 @@ _CLASS_BY_LOCAL_CODE: dict[int, type[ClientError]] = {
     -195: BrokerUnreachableError,  # _TRANSPORT
     -193: BrokerUnreachableError,  # _RESOLVE
     -187: BrokerUnreachableError,  # _ALL_BROKERS_DOWN
+    -181: AuthenticationError,  # _SSL
+    -169: AuthenticationError,  # _AUTHENTICATION
     -172: IllegalStateError,  # _STATE
     -197: IllegalStateError,  # _DESTROY
     -142: CommitFailedError,  # _ASSIGNMENT_LOST

@@ -1,0 +1,35 @@
+"""A cluster to talk to over our own wire client, from the settings of a Kafka client.
+
+The one place where `kafka.*` options of a Spark job become connections. Settings that concern
+librdkafka or Java's client alone have no meaning here.
+"""
+
+from collections.abc import Mapping
+
+from penstock.client.cluster import ClusterClient
+from penstock.client.security import Security
+from penstock.errors import ConfigError
+
+_CLIENT_ID = "penstock-spark"
+
+
+def cluster_for(settings: Mapping[str, str]) -> ClusterClient:
+    """Connections as these settings say; opened when needed, on the machine that calls this."""
+    return ClusterClient(
+        settings["bootstrap.servers"],
+        client_id=settings.get("client.id", _CLIENT_ID),
+        request_timeout_ms=whole_number(settings, "request.timeout.ms", 30_000),
+        api_timeout_ms=whole_number(settings, "default.api.timeout.ms", 60_000),
+        retry_backoff_ms=whole_number(settings, "retry.backoff.ms", 100),
+        security=Security.from_settings(settings),
+    )
+
+
+def whole_number(settings: Mapping[str, str], name: str, default: int) -> int:
+    """A setting in ms, bytes or another whole unit."""
+    text = settings.get(name)
+    if text is None:
+        return default
+    if not text.strip().isdigit():
+        raise ConfigError(f"{name}={text} is not a number")
+    return int(text)

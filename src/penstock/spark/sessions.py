@@ -1,0 +1,78 @@
+"""A SparkSession that is ready for topics: Java found, format registered, measured defaults.
+
+The defaults are what was measured to be best for micro-batches on a few cores; whatever the caller
+gives in `conf` wins. docs/adr/0011-spark.md gives the reasons.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from penstock.spark.java import find_java_home
+from penstock.spark.source import PenstockDataSource
+
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+# One rename instead of a temporary file, a checksum file and two renames: a third of the time of a
+# small micro-batch. It needs a rename that is atomic, which object stores do not have.
+_RENAMING_CHECKPOINTS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+_ARROW_ROWS = 10_000
+
+
+def session(
+    name: str = "penstock",
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    workers_python: str | Path | None = None,
+) -> SparkSession:
+    """A session in which `format("penstock")` works; the running one, where there is one.
+
+    `master` defaults to all cores of this machine. `workers_python` is the interpreter of the
+    workers, for a cluster whose machines have it elsewhere than this one.
+    """
+    _prepare_environment(workers_python)
+    master = master or os.environ.get("SPARK_MASTER") or "local[*]"
+    builder = SparkSession.builder.appName(name).master(master)
+    for key, value in {**default_conf(master), **(conf or {})}.items():
+        builder = builder.config(key, value)
+    ready = builder.getOrCreate()
+    register(ready)
+    return ready
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("penstock")` known to a session."""
+    spark.dataSource.register(PenstockDataSource)
+
+
+def default_conf(master: str) -> dict[str, str]:
+    """What `session` sets unless told otherwise."""
+    conf = {
+        "spark.scheduler.mode": "FAIR",  # Many queries share one session.
+        "spark.sql.shuffle.partitions": str(max(2, _cores(master))),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_ROWS),
+        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if master.startswith(("local", "spark:")):
+        conf["spark.sql.streaming.checkpointFileManagerClass"] = _RENAMING_CHECKPOINTS
+    return conf
+
+
+def _cores(master: str) -> int:
+    inside = master.removeprefix("local[").removesuffix("]").partition(",")[0]
+    return int(inside) if inside.isdigit() else os.cpu_count() or 2
+
+
+def _prepare_environment(workers_python: str | Path | None) -> None:
+    """Before the JVM starts; one that runs already keeps what it has."""
+    if SparkSession.getActiveSession() is None:
+        os.environ["JAVA_HOME"] = str(find_java_home())
+    # The workers need what this interpreter has; the first python3 on their PATH may not have it.
+    os.environ["PYSPARK_PYTHON"] = str(workers_python or sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
