@@ -52,22 +52,24 @@ def bootstrap_of(
         return str(given)
     zookeeper = getattr(options, "zookeeper", None)
     if zookeeper:
-        return brokers_behind(str(zookeeper))
+        return brokers_behind(str(zookeeper), settings)
     named = (settings or {}).get("bootstrap.servers")
     if not named:
         parser.error('Missing required argument "[bootstrap-server]"')
     return str(named)
 
 
-def brokers_behind(address: str) -> str:
+def brokers_behind(address: str, settings: Mapping[str, object] | None = None) -> str:
     """The brokers meant by `--zookeeper ADDRESS`: a broker that listens there is one itself."""
     from penstock.client.connection import Connection, parse_addresses
     from penstock.client.errors import ClientError
+    from penstock.client.security import Security
 
+    security = Security.from_settings(settings or {})
     servers = address.partition("/")[0]  # What follows a slash is a path inside ZooKeeper.
     for host, port in parse_addresses(servers):
         try:
-            Connection(host, port, "penstock-tools", timeout_s=5).close()
+            Connection(host, port, "penstock-tools", timeout_s=5, security=security).close()
         except ClientError:
             continue
         return f"{host}:{port}"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from penstock.cli.parser import ToolParser, key_values, settings_from
 from penstock.client.cluster import ClusterClient
+from penstock.client.security import Security
 
 
 def add_client_options(parser: ToolParser, role: str, *, many: bool = False) -> None:
@@ -54,11 +55,12 @@ def quiet_librdkafka() -> None:
     log.propagate = False
 
 
-def reach(bootstrap: str, topics: Sequence[str], *, create: bool) -> dict[str, int]:
+def reach(settings: Mapping[str, object], topics: Sequence[str], *, create: bool) -> dict[str, int]:
     """Look before librdkafka tries for minutes: the error code of each topic, 0 for none.
 
-    Raises a sentence at once if no broker answers.
+    Raises a sentence at once if no broker answers, or none that trusts us.
     """
-    with ClusterClient(bootstrap, client_id="penstock-tools") as cluster:
+    bootstrap, security = str(settings["bootstrap.servers"]), Security.from_settings(settings)
+    with ClusterClient(bootstrap, client_id="penstock-tools", security=security) as cluster:
         answer = cluster.metadata(topics, allow_auto_creation=create)
         return {topic.name or "": topic.error_code for topic in answer.topics}

@@ -30,6 +30,7 @@ from penstock.client.operations.topics import (
     TopicDescription,
     TopicListing,
 )
+from penstock.client.security import Security
 from penstock.client.settings import as_int, dotted
 from penstock.client.values import Node, OffsetAndTimestamp, TopicPartition
 from penstock.errors import ConfigError, ProtocolError
@@ -53,9 +54,6 @@ class Admin:
         given = {**(config or {}), **{dotted(name): value for name, value in settings.items()}}
         if not given.get("bootstrap.servers"):
             raise ConfigError("bootstrap.servers is missing: write host:port of a broker")
-        protocol = str(given.get("security.protocol", "PLAINTEXT")).upper()
-        if protocol != "PLAINTEXT":
-            raise ConfigError(f"security.protocol={protocol} is not served by Admin yet")
         chosen = {**_DEFAULTS, **given}
         self._api_timeout_ms = as_int("default.api.timeout.ms", chosen["default.api.timeout.ms"])
         self._cluster = ClusterClient(
@@ -64,6 +62,7 @@ class Admin:
             request_timeout_ms=as_int("request.timeout.ms", chosen["request.timeout.ms"]),
             api_timeout_ms=self._api_timeout_ms,
             retry_backoff_ms=as_int("retry.backoff.ms", chosen["retry.backoff.ms"]),
+            security=Security.from_settings(given),
         )
 
     @property

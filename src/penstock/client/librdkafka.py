@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import confluent_kafka
 
 from penstock.client.errors import FatalError, from_librdkafka
+from penstock.client.security_secrets import resolve_any
 from penstock.client.settings import (
     ClientSettings,
     Role,
@@ -48,7 +49,9 @@ def settings_of(
 ) -> ClientSettings:
     """A configuration, written either way, sorted and completed."""
     given = {**(config or {}), **{name.replace("_", "."): v for name, v in keywords.items()}}
-    settings = translate(given, role)
+    settings = translate(resolve_any(given), role)
+    # Plug-ins are told where a secret is, not what it is.
+    settings.given = {key: given[key] for key in settings.given}
     if not settings.librdkafka.get("bootstrap.servers"):
         raise ConfigError("bootstrap.servers is missing: write host:port of a broker")
     servers = settings.librdkafka["bootstrap.servers"]

@@ -8,10 +8,11 @@ names are taken too; it knows them all, so a key that neither knows is a mistake
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from penstock.client.security_jaas import user_and_password
 from penstock.errors import ConfigError
 
 Role: TypeAlias = Literal["producer", "consumer"]
@@ -32,8 +33,8 @@ _SAME: dict[str, tuple[Role, ...]] = {
             "metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms "
             "reconnect.backoff.ms reconnect.backoff.max.ms retry.backoff.ms retry.backoff.max.ms "
             "connections.max.idle.ms socket.connection.setup.timeout.ms allow.auto.create.topics "
-            "security.protocol ssl.cipher.suites ssl.endpoint.identification.algorithm "
-            "ssl.key.password sasl.mechanism sasl.kerberos.service.name enable.metrics.push "
+            "security.protocol ssl.cipher.suites ssl.key.password sasl.mechanism "
+            "sasl.kerberos.service.name enable.metrics.push "
             "sasl.oauthbearer.token.endpoint.url sasl.oauthbearer.scope statistics.interval.ms"
         ),
         _BOTH,
@@ -196,6 +197,11 @@ def known_keys(role: Role) -> set[str]:
     return changed | same | set(_OURS[role]) | _WITHOUT_EFFECT
 
 
+def without_effect(key: str) -> bool:
+    """Whether a key of Kafka's documentation has no meaning outside Java."""
+    return key in _WITHOUT_EFFECT
+
+
 def dotted(name: str) -> str:
     """`bootstrap_servers`, as a keyword argument is written, for bootstrap.servers."""
     return name.replace("_", ".")
@@ -320,26 +326,28 @@ def _assignors(key: str, value: object) -> dict[str, object]:
     return {key: ",".join(eager or names)}
 
 
-def _jaas(key: str, value: object) -> dict[str, object]:
-    text = str(value)
-    found = {
-        name: match.group(1)
-        for name in ("username", "password")
-        if (match := re.search(rf'{name}\s*=\s*"([^"]*)"', text))
-    }
-    if len(found) != 2:
-        raise ConfigError(f'{key} must hold username="..." and password="..."')
-    return {"sasl.username": found["username"], "sasl.password": found["password"]}
+def _jaas(_: str, value: object) -> dict[str, object]:
+    username, password = user_and_password(str(value))
+    return {"sasl.username": username, "sasl.password": password}
 
 
-def _pem_store(name: str) -> Callable[[str, object], dict[str, object]]:
+def _identification(key: str, value: object) -> dict[str, object]:
+    return {key: str(value).lower() or "none"}  # Kafka's empty word is librdkafka's none.
+
+
+def _pem_store(
+    names: Sequence[str], *, pkcs12: bool = False
+) -> Callable[[str, object], dict[str, object]]:
     def check(key: str, value: object) -> dict[str, object]:
-        if str(value).lower().endswith((".jks", ".keystore", ".truststore")):
+        path = str(value).lower()
+        is_pkcs12 = path.endswith((".p12", ".pfx"))
+        if path.endswith((".jks", ".keystore", ".truststore")) or (is_pkcs12 and not pkcs12):
             raise ConfigError(
                 f"{key}={value} looks like a Java key store: convert it to PEM with "
                 "`keytool -exportcert -rfc` and give that file"
             )
-        return {name: value}
+        # librdkafka reads PKCS#12 by Kafka's own name, and PEM by others.
+        return {key: value} if is_pkcs12 else dict.fromkeys(names, value)
 
     return check
 
@@ -360,6 +368,7 @@ _CHANGED: dict[str, tuple[tuple[Role, ...], Callable[[str, object], dict[str, ob
     "auto.offset.reset": (("consumer",), _offset_reset),
     "partition.assignment.strategy": (("consumer",), _assignors),
     "sasl.jaas.config": (_BOTH, _jaas),
+    "ssl.endpoint.identification.algorithm": (_BOTH, _identification),
     "sasl.oauthbearer.client.credentials.client.id": (
         _BOTH,
         _renamed("sasl.oauthbearer.client.id"),
@@ -368,9 +377,12 @@ _CHANGED: dict[str, tuple[tuple[Role, ...], Callable[[str, object], dict[str, ob
         _BOTH,
         _renamed("sasl.oauthbearer.client.secret"),
     ),
-    "ssl.truststore.location": (_BOTH, _pem_store("ssl.ca.location")),
+    "ssl.truststore.location": (_BOTH, _pem_store(["ssl.ca.location"])),
     "ssl.truststore.certificates": (_BOTH, _renamed("ssl.ca.pem")),
-    "ssl.keystore.location": (_BOTH, _pem_store("ssl.keystore.location")),
+    "ssl.keystore.location": (
+        _BOTH,
+        _pem_store(["ssl.certificate.location", "ssl.key.location"], pkcs12=True),
+    ),
     "ssl.keystore.password": (_BOTH, _renamed("ssl.keystore.password")),
     "ssl.keystore.certificate.chain": (_BOTH, _renamed("ssl.certificate.pem")),
     "ssl.keystore.key": (_BOTH, _renamed("ssl.key.pem")),

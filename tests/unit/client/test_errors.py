@@ -31,7 +31,9 @@ E = confluent_kafka.KafkaError
         (E._UNKNOWN_PARTITION, UnknownTopicOrPartition),
         (E._FENCED, ProducerFenced),
         (E.MSG_SIZE_TOO_LARGE, RecordTooLarge),
-        (E._SSL, errors.ClientError),
+        (E._SSL, errors.AuthenticationError),
+        (E._AUTHENTICATION, errors.AuthenticationError),
+        (E._CRIT_SYS_RESOURCE, errors.ClientError),
     ],
 )
 def test_each_code_has_its_exception(code: int, kind: type[Exception]) -> None:

@@ -8,7 +8,7 @@ import argparse
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import NoReturn, TypeAlias
 
@@ -44,9 +44,9 @@ def main(argv: Sequence[str]) -> int:
     formatter = _formatter(options)
     quiet_librdkafka()
     if options.topic:
-        _check_topic(str(settings["bootstrap.servers"]), options.topic)
+        _check_topic(settings, options.topic)
     else:
-        reach(str(settings["bootstrap.servers"]), [], create=False)
+        reach(settings, [], create=False)
     for number in (signal.SIGTERM, signal.SIGINT):  # A shell may have told us to ignore the latter.
         signal.signal(number, _stop)
     printed = Printed(options.max_messages)
@@ -205,11 +205,11 @@ def _own_settings(options: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def _check_topic(bootstrap: str, topic: str) -> None:
-    code = reach(bootstrap, [topic], create=True).get(topic, 0)
+def _check_topic(settings: Mapping[str, object], topic: str) -> None:
+    code = reach(settings, [topic], create=True).get(topic, 0)
     if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         # A broker that creates topics says so once, while it creates.
-        code = reach(bootstrap, [topic], create=True).get(topic, 0)
+        code = reach(settings, [topic], create=True).get(topic, 0)
     if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         raise CommandError(f"Topic {topic} does not exist.")
     if code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):

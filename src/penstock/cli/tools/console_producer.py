@@ -3,7 +3,7 @@
 import argparse
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from penstock.cli.bootstrap import add_bootstrap, bootstrap_of
@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
         settings_from(options.reader_config, options.property + options.reader_property, "property")
     )
     quiet_librdkafka()
-    _check_topic(str(settings["bootstrap.servers"]), options.topic)
+    _check_topic(settings, options.topic)
     with BulkProducer(settings) as producer, _served(producer):
         try:
             _send_all(producer, reader, options)
@@ -112,11 +112,11 @@ def _tell_failures(producer: BulkProducer, topic: str, *, forget: bool = False) 
         producer.failures.clear()
 
 
-def _check_topic(bootstrap: str, topic: str) -> None:
-    code = reach(bootstrap, [topic], create=True).get(topic, 0)
+def _check_topic(settings: Mapping[str, object], topic: str) -> None:
+    code = reach(settings, [topic], create=True).get(topic, 0)
     if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         # A broker that creates topics says so once, while it creates.
-        code = reach(bootstrap, [topic], create=True).get(topic, 0)
+        code = reach(settings, [topic], create=True).get(topic, 0)
     if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         raise CommandError(f"Topic {topic} does not exist, and the broker does not create it.")
     if code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):

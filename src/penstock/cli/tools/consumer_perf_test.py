@@ -6,7 +6,7 @@ the time of rebalancing is nothing.
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     settings = client_settings(options, _DEFAULTS, _own(options))
     settings["bootstrap.servers"] = bootstrap_of(parser, options, settings)
     quiet_librdkafka()
-    _check_topic(str(settings["bootstrap.servers"]), options.topic)
+    _check_topic(settings, options.topic)
     if not options.hide_header:
         first = "time, threadId" if options.show_detailed_stats else "start.time, end.time"
         print(f"{first}, {_COLUMNS}")
@@ -197,8 +197,8 @@ def _own(options: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def _check_topic(bootstrap: str, topic: str | None) -> None:
-    found = reach(bootstrap, [topic] if topic else [], create=False)
+def _check_topic(settings: Mapping[str, object], topic: str | None) -> None:
+    found = reach(settings, [topic] if topic else [], create=False)
     if topic and found.get(topic) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         raise CommandError(f"Topic {topic} does not exist.")
 

@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     settings = client_settings(options, {"client.id": "perf-producer-client"}, _own(options))
     settings["bootstrap.servers"] = bootstrap_of(parser, options, settings)
     quiet_librdkafka()
-    code = reach(str(settings["bootstrap.servers"]), [options.topic], create=True)[options.topic]
+    code = reach(settings, [options.topic], create=True)[options.topic]
     if code == ErrorCode.INVALID_TOPIC_EXCEPTION:
         raise CommandError(f"{options.topic!r} is not a legal topic name.")
     with BulkProducer(settings, measure_latency=True) as producer:

@@ -28,7 +28,7 @@ def main(argv: Sequence[str]) -> int:
     settings = settings_of(options)
     settings["bootstrap.servers"] = bootstrap_of(parser, options, settings)
     quiet_librdkafka()
-    reach(str(settings["bootstrap.servers"]), [], create=False)
+    reach(settings, [], create=False)
     stop = stop_on_signals()
     consumer = Consumer[bytes, bytes](settings)
     emit("startup_complete")

@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     settings = _settings(options)
     settings["bootstrap.servers"] = bootstrap_of(parser, options, settings)
     quiet_librdkafka()
-    reach(str(settings["bootstrap.servers"]), [], create=False)
+    reach(settings, [], create=False)
     stop = stop_on_signals()
     began_s = time.monotonic()
     sending = Sending(options.topic)
