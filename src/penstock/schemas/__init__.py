@@ -1,1 +1,7 @@
-"""Value formats with a schema: Avro, JSON, Protobuf, and the five-byte header that names one."""
+"""Value formats with a schema: Avro, JSON, Protobuf, and the five-byte header that names one.
+
+One value at a time, without Spark: `avro` and `protobuf` parse, decode and encode; `wire_header` is
+the header; `lookup` finds schemas by id in a folder, `registry_client` in a schema registry;
+`dead_letters` is what the headers of an undecodable record say. `penstock.spark.formats` does the
+same for columns of a data frame.
+"""

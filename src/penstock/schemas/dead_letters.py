@@ -1,0 +1,100 @@
+"""Dead letters: what the headers of a record that could not be decoded say about it.
+
+Key and value are as they were. The record's own headers come first, then what went wrong, under the
+names that Kafka Connect gives such headers, so that whoever reads Connect's dead letters can read
+ours and `penstock dlq` can read Connect's. Connect has no name for the time of the original record;
+that one is ours.
+
+| header                                 | content (text in UTF-8)                             |
+| -------------------------------------- | --------------------------------------------------- |
+| `__connect.errors.topic`               | the topic the record came from                      |
+| `__connect.errors.partition`           | its partition                                       |
+| `__connect.errors.offset`              | its offset                                          |
+| `__connect.errors.connector.name`      | the pipeline that could not decode it               |
+| `__connect.errors.stage`               | `KEY_CONVERTER` or `VALUE_CONVERTER`                |
+| `__connect.errors.exception.class.name`| the class of the error                              |
+| `__connect.errors.exception.message`   | the reason                                          |
+| `__penstock.errors.timestamp`          | the record's timestamp in milliseconds              |
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+CONNECT = "__connect.errors."
+OURS = "__penstock.errors."
+TOPIC = f"{CONNECT}topic"
+PARTITION = f"{CONNECT}partition"
+OFFSET = f"{CONNECT}offset"
+PIPELINE = f"{CONNECT}connector.name"
+STAGE = f"{CONNECT}stage"
+ERROR_CLASS = f"{CONNECT}exception.class.name"
+MESSAGE = f"{CONNECT}exception.message"
+TIMESTAMP = f"{OURS}timestamp"
+REASON_CHARACTERS_MAX = 2_000  # A dead letter must not outgrow the limit the record was under.
+
+Header = tuple[str, bytes | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """Where a dead letter comes from and why it is one. None: its headers do not say."""
+
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    timestamp_ms: int | None = None
+    pipeline: str | None = None
+    stage: str | None = None
+    error_class: str | None = None
+    message: str | None = None
+
+    def headers(self) -> list[Header]:
+        """What it adds to the headers of the record."""
+        message = None if self.message is None else self.message[:REASON_CHARACTERS_MAX]
+        told = {
+            TOPIC: self.topic,
+            PARTITION: self.partition,
+            OFFSET: self.offset,
+            PIPELINE: self.pipeline,
+            STAGE: self.stage,
+            ERROR_CLASS: self.error_class,
+            MESSAGE: message,
+            TIMESTAMP: self.timestamp_ms,
+        }
+        return [(name, str(v).encode()) for name, v in told.items() if v is not None]
+
+    @property
+    def origin(self) -> str:
+        """topic-partition@offset, as far as it is known."""
+        if self.topic is None:
+            return "unknown"
+        partition = "?" if self.partition is None else self.partition
+        offset = "?" if self.offset is None else self.offset
+        return f"{self.topic}-{partition}@{offset}"
+
+
+def cause_of(headers: Iterable[Header]) -> Cause:
+    """What the headers of a dead letter say; of a repeated one the last, which is the newest."""
+    told = {name: value.decode(errors="replace") for name, value in headers if value is not None}
+    return Cause(
+        topic=told.get(TOPIC),
+        partition=_number(told.get(PARTITION)),
+        offset=_number(told.get(OFFSET)),
+        timestamp_ms=_number(told.get(TIMESTAMP)),
+        pipeline=told.get(PIPELINE),
+        stage=told.get(STAGE),
+        error_class=told.get(ERROR_CLASS),
+        message=told.get(MESSAGE),
+    )
+
+
+def own_headers(headers: Iterable[Header]) -> list[Header]:
+    """The headers that the record had before it became a dead letter."""
+    return [one for one in headers if not one[0].startswith((CONNECT, OURS))]
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
