@@ -1,0 +1,43 @@
+"""Looking after a table that nobody writes to at the moment: `penstock lake compact`."""
+
+from pathlib import Path
+
+from penstock.lake.commit import compact_now
+from penstock.lake.errors import LakeError
+from penstock.lake.locks import WriterLock
+from penstock.lake.query import local_directory
+from penstock.lake.spec import OWN_FOLDER, TableSpec
+
+_SPEC = "table.json"
+
+
+def compact(directory: str | Path, *, small_files_max: int = 2) -> int:
+    """Put the small files of a table together; how many files there are less.
+
+    A running query does so itself and holds the table; then this is TableBusy.
+    """
+    spec = remembered_spec(directory)
+    from dataclasses import replace
+
+    lock = WriterLock(spec)
+    try:
+        return compact_now(replace(spec, small_files_max=small_files_max))
+    finally:
+        lock.release()
+
+
+def remember_spec(spec: TableSpec) -> None:
+    """Leave beside the table what it is, for tools that are given only the directory."""
+    path = Path(spec.directory, OWN_FOLDER, _SPEC)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(spec.to_json())
+    fresh.replace(path)
+
+
+def remembered_spec(directory: str | Path) -> TableSpec:
+    """The spec of a table by its directory alone."""
+    path = Path(local_directory(directory), OWN_FOLDER, _SPEC)
+    try:
+        return TableSpec.from_json(path.read_text())
+    except FileNotFoundError:
+        raise LakeError(f"{directory} is not a table that penstock has written") from None
