@@ -42,15 +42,31 @@ JAR_SETS = {
         "org.apache.kafka:kafka-tools:3.9.1",
         "org.slf4j:slf4j-reload4j:1.7.36",
     ],
+    # Spark's own Kafka connector, of the release that pyproject.toml names.
+    "spark-kafka": ["org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"],
     "clients-0.10.2.2": [
         "org.apache.kafka:kafka-clients:0.10.2.2",
         "org.slf4j:slf4j-nop:1.7.36",
     ],
 }
+# Where a registry lacks a set: an older one that does the same, tried with the same release.
+OLDER_SETS = {
+    "spark-kafka": [
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    ],
+}
+# Spark's own description names a mirror of Central, which not every network lets through; under
+# the mirror's name this asks Central itself.
 POM = """\
 <project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>local</groupId><artifactId>{name}</artifactId><version>1</version>
+  <repositories>
+    <repository>
+      <id>gcs-maven-central-mirror</id><url>https://repo.maven.apache.org/maven2</url>
+    </repository>
+  </repositories>
   <dependencies>
 {dependencies}
   </dependencies>
@@ -136,21 +152,33 @@ def fetch_kafkajs() -> str:
 def fetch_jars(name: str) -> str:
     """One set of jars with all they depend on, into .cache/java/NAME."""
     home = CACHE / "java" / name
-    coordinates = JAR_SETS[name]
+    wanted = [JAR_SETS[name], *([OLDER_SETS[name]] if name in OLDER_SETS else [])]
     mark = home / ".packages"
-    if mark.exists() and mark.read_text() == "\n".join(coordinates):
+    if mark.exists() and mark.read_text() in ["\n".join(one) for one in wanted]:
         return str(home)
     for program in ("java", "javac"):
         if shutil.which(program) is None:
             raise Unavailable(f"{program} is not installed")
+    for number, coordinates in enumerate(wanted, start=1):
+        try:
+            copy_jars(name, coordinates, home)
+        except Unavailable:
+            if number == len(wanted):
+                raise
+        else:
+            mark.write_text("\n".join(coordinates))
+            break
+    return str(home)
+
+
+def copy_jars(name: str, coordinates: list[str], home: Path) -> None:
+    """Have Maven resolve the coordinates and copy all jars into a fresh folder."""
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
     dependencies = "\n".join(DEPENDENCY.format(*c.split(":")) for c in coordinates)
     (home / "pom.xml").write_text(POM.format(name=name, dependencies=dependencies))
     goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
     run(["mvn", "-q", "-B", goal, f"-DoutputDirectory={home}"], cwd=home)
-    mark.write_text("\n".join(coordinates))
-    return str(home)
 
 
 def jar_fetcher(name: str) -> Callable[[], str]:
