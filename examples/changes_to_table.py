@@ -31,7 +31,8 @@ CUSTOMERS = Table(f"{LAKE}/customers", upsert=["id"], order_by="version", delete
 def changes_to_table(changes: DataFrame) -> DataFrame:
     """The row that each change leaves behind; the offset tells which of two is newer."""
     row = F.coalesce("after", "before")
-    return changes.select(
+    # Debezium sends a record without a value after a deletion, for compaction.
+    return changes.where("op IS NOT NULL").select(
         row["id"].alias("id"),
         row["name"].alias("name"),
         row["city"].alias("city"),

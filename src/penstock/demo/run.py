@@ -47,7 +47,8 @@ def run(
         broker.wait_until_ready()
         parts = _Parts(address, own, prices_per_s=prices_per_s, master=master)
         stack.callback(parts.stop)
-        screen: LiveScreen | PlainScreen = stack.enter_context(_screen())
+        screen = _screen()
+        stack.enter_context(screen)
         parts.start(screen)
         while not stop.wait(_SHOW_S) and parts.supervising:
             broker.check_alive()

@@ -15,16 +15,17 @@ from penstock.errors import ConfigError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from penstock.spark.formats import DeadLetter, Format
+    from penstock.spark.formats import Format
 
 Mode: TypeAlias = Literal["append", "update", "complete"]
 Delivery: TypeAlias = Literal["exactly-once", "at-least-once"]
-OnError: TypeAlias = Literal["fail", "dead-letter", "null"]
+OnError: TypeAlias = Literal["fail", "null"]
 TableFormat: TypeAlias = Literal["delta", "iceberg", "parquet"]
 Transform: TypeAlias = "Callable[..., DataFrame]"
 
 MODES = ("append", "update", "complete")
 DELIVERIES = ("exactly-once", "at-least-once")
+ON_ERROR = ("fail", "null")
 ONCE = "once"  # A trigger: take what is there, then end.
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -39,13 +40,16 @@ class Topic:
     for JSON, or a format of `penstock.spark.formats`; None leaves Kafka's own columns (key, value,
     topic, ...). On output the columns become the value and `key` names the column for the key.
     With `partitions` the topic is created when it is missing, with `configs`.
+
+    A record whose value cannot be decoded fails the query with its topic, partition and offset
+    (`on_error="fail"`), or gives a row of nulls ("null"), or goes to the topic `dead_letter`.
     """
 
     name: str
     value: "str | Format | None" = None
     key: str | None = None
     on_error: OnError = "fail"
-    dead_letter: "DeadLetter | None" = None
+    dead_letter: str | None = None
     starting: str = "earliest"  # What startingOffsets takes, for the first run.
     as_table: bool = False  # Read what the topic holds now, the newest record of each key.
     partitions: int | None = None
@@ -78,6 +82,21 @@ class Table:
         return Path(self.path).name
 
 
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """An output of its own for the records of an input that cannot be decoded."""
+
+    topic: str
+    source: Topic
+
+    @property
+    def label(self) -> str:
+        return self.topic
+
+
+Output: TypeAlias = Topic | Table | DeadLetters
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
     """A declared pipeline: `transform` called with the inputs by name gives the rows to write."""
@@ -102,11 +121,15 @@ class Pipeline:
         return {name: topic for name, topic in self.inputs.items() if not topic.as_table}
 
     @property
-    def queries(self) -> dict[str, Topic | Table]:
+    def queries(self) -> dict[str, Output]:
         """One query for each output, by a name that also names its checkpoint."""
+        found: dict[str, Output] = {f"{self.name}.{one.label}": one for one in self.outputs}
         if len(self.outputs) == 1:
-            return {self.name: self.outputs[0]}
-        return {f"{self.name}.{output.label}": output for output in self.outputs}
+            found = {self.name: self.outputs[0]}
+        for topic in self.streams.values():
+            if topic.dead_letter is not None:
+                found[f"{self.name}.{topic.dead_letter}"] = DeadLetters(topic.dead_letter, topic)
+        return found
 
     def group_of(self, query: str) -> str:
         """The group of one of its queries: each reads for itself, so each has its own lag."""
@@ -164,6 +187,8 @@ def check(declared: Pipeline) -> None:
     if len(set(labels)) < len(labels):
         raise ConfigError(f"pipeline {name}: two outputs have the same name, {labels[0]}")
     _check_words(declared)
+    for source in declared.inputs.values():
+        _check_input(name, source)
     for target in declared.outputs:
         _check_output(name, target, declared.mode)
 
@@ -180,6 +205,19 @@ def _check_words(declared: Pipeline) -> None:
         raise ConfigError(
             f"pipeline {name}: trigger={declared.trigger!r} is neither an interval such as "
             "'2 seconds' nor 'once'"
+        )
+
+
+def _check_input(name: str, topic: Topic) -> None:
+    if topic.on_error not in ON_ERROR:
+        raise ConfigError(
+            f"pipeline {name}: on_error={topic.on_error!r} is none of {', '.join(ON_ERROR)}; for "
+            "dead letters give dead_letter='a topic'"
+        )
+    if topic.dead_letter and (topic.value is None or topic.as_table or topic.on_error == "null"):
+        raise ConfigError(
+            f"pipeline {name}: dead_letter of {topic.name} needs a stream with a value to decode "
+            "and on_error='fail'"
         )
 
 

@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -72,6 +73,7 @@ class Engine:
     def stop(self) -> None:
         """End the session and its process, and wait until it is gone."""
         if self.is_alive:
+            _hush(self.spark)
             with contextlib.suppress(Exception):  # It may be gone this very moment.
                 self.spark.stop()
         _end(self._process)
@@ -86,6 +88,7 @@ def _launch(conf: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":
     if SparkContext._gateway is not None:
         raise CommandError("Spark runs already in this process; a supervisor needs its own.")
     os.environ["JAVA_HOME"] = str(find_java_home())
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # The JVM starts its workers with it.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # We tell ourselves that it is gone.
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists() and log.stat().st_size > _LOG_BYTES_MAX:
@@ -101,6 +104,13 @@ def _launch(conf: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":
     SparkContext._ensure_initialized(gateway=gateway)
     process: subprocess.Popen[bytes] = gateway.proc
     return process
+
+
+def _hush(spark: "SparkSession") -> None:
+    """When the JVM hangs up, PySpark's server for accumulators prints a trace about it."""
+    server = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda request, address: None
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 # "pkg.mod.SomeError: text" at the beginning of a line, as Python ends its traces.
 _PYTHON_END = re.compile(r"^(?:[a-z_][\w]*\.)*([A-Z]\w*): (.*)$")
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ?(.*)", re.DOTALL)
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9]*_[A-Z0-9_.]+)\] ?")
 _SENTENCE_MAX = 600
 # Spark wraps what happened in these; the cause says more.
 _WRAPPERS = ("STREAM_FAILED", "WRITING_JOB_ABORTED", "TASK_WRITE_FAILED", "PYTHON_STREAMING")
@@ -67,9 +67,9 @@ def sentence_of(text: str) -> str:
     python = _last_python_error(text)
     if python:
         return _shortened(python)
-    conditions = _CONDITION.findall(_without_java(text))
-    if conditions:
-        name, rest = _innermost(text) or conditions[0]
+    condition = _innermost_condition(text)
+    if condition is not None:
+        name, rest = condition
         return _shortened(f"{_first_paragraph(rest)} [{name}]")
     return _shortened(_first_paragraph(text))
 
@@ -121,14 +121,11 @@ def _named(kind: str, text: str) -> str:
 _OUR_ERRORS = frozenset({"DecodeError", "CommandError", "ConfigError", "PenstockError"})
 
 
-def _innermost(text: str) -> tuple[str, str] | None:
-    found = [(m.group(1), m.group(2)) for m in re.finditer(r"\[([A-Z][A-Z0-9_.]+)\] ?(.+)", text)]
+def _innermost_condition(text: str) -> tuple[str, str] | None:
+    """The first of Spark's named conditions that is no wrapper around another."""
+    found = [(m.group(1), text[m.end() :].partition("\n")[0]) for m in _CONDITION.finditer(text)]
     inner = [one for one in found if not one[0].startswith(_WRAPPERS)]
     return inner[0] if inner else None
-
-
-def _without_java(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if not line.startswith("\tat "))
 
 
 def _first_paragraph(text: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.errors import ConfigError
-from penstock.pipelines.declaration import ONCE, Pipeline, Table, Topic
+from penstock.pipelines.declaration import ONCE, DeadLetters, Pipeline, Table, Topic
 from penstock.pipelines.files import module_of
 
 if TYPE_CHECKING:
@@ -45,14 +45,19 @@ def start_query(
     _carry_by_value(declared)
     spark.sparkContext.setLocalProperty(_POOL, query)
     output = declared.queries[query]
-    frame = transformed(spark, declared, settings=settings, group=declared.group_of(query))
+    group = declared.group_of(query)
     every = None if once or declared.trigger == ONCE else declared.trigger
-    if isinstance(output, Table):
-        return _to_table(frame, output, query, checkpoint=checkpoint, every=every)
-    writer = encoded(frame, output).writeStream.format("penstock")
-    options = {**_kafka(settings), "topic": output.name, "delivery": declared.delivery}
-    writer = writer.options(**options, **output.options)
-    writer = writer.outputMode(declared.mode).queryName(query)
+    options = {**_kafka(settings), "delivery": declared.delivery}
+    if isinstance(output, DeadLetters):
+        records, mode = dead_letters_of(spark, output, settings=settings, group=group), "append"
+    else:
+        frame = transformed(spark, declared, settings=settings, group=group)
+        if isinstance(output, Table):
+            return _to_table(frame, output, query, checkpoint=checkpoint, every=every)
+        records, mode = encoded(frame, output), declared.mode
+        options |= {"topic": output.name, **output.options}
+    writer = records.writeStream.format("penstock").options(**options)
+    writer = writer.outputMode(mode).queryName(query)
     writer = writer.option("checkpointLocation", str(checkpoint))
     if every is None:
         return writer.trigger(availableNow=True).start()
@@ -80,18 +85,53 @@ def topic_frame(
     spark: "SparkSession", topic: Topic, *, settings: Mapping[str, str], group: str
 ) -> "DataFrame":
     """A topic's records as rows: the value's columns, and Kafka's own beside them."""
-    options = {
+    options = _read_options(topic, settings)
+    if topic.as_table:
+        frame = spark.read.format("penstock").options(**options, **topic.options).load()
+        return decoded(newest_of_each_key(frame), topic)
+    return decoded(_stream(spark, topic, options, group), topic)
+
+
+def dead_letters_of(
+    spark: "SparkSession", output: DeadLetters, *, settings: Mapping[str, str], group: str
+) -> "DataFrame":
+    """The records of an input that cannot be decoded, as they were, with the reason in headers."""
+    from penstock.spark.formats import dead_letters
+
+    options = {**_read_options(output.source, settings), "includeHeaders": "true"}
+    frame = _stream(spark, output.source, options, group)
+    return dead_letters(_with_dead_letters(frame, output.source))
+
+
+def _stream(
+    spark: "SparkSession", topic: Topic, options: Mapping[str, str], group: str
+) -> "DataFrame":
+    chosen = {**options, "kafka.group.id": group, **topic.options}
+    return spark.readStream.format("penstock").options(**chosen).load()
+
+
+def _read_options(topic: Topic, settings: Mapping[str, str]) -> dict[str, str]:
+    return {
         **_kafka(settings),
         "subscribe": topic.name,
         "startingOffsets": topic.starting,
         "kafka.isolation.level": "read_committed",
     }
-    if topic.as_table:
-        frame = spark.read.format("penstock").options(**options, **topic.options).load()
-        return decoded(newest_of_each_key(frame), topic)
-    options["kafka.group.id"] = group
-    frame = spark.readStream.format("penstock").options(**options, **topic.options).load()
-    return decoded(frame, topic)
+
+
+def _format_of(topic: Topic) -> "Format":
+    from penstock.spark.formats import Json
+
+    assert topic.value is not None
+    return Json(topic.value) if isinstance(topic.value, str) else topic.value
+
+
+def _with_dead_letters(frame: "DataFrame", topic: Topic) -> "DataFrame":
+    from penstock.spark.formats import DeadLetter, decode
+
+    assert topic.dead_letter is not None
+    letter = DeadLetter(topic.dead_letter)
+    return decode(frame, _format_of(topic), on_error="dead-letter", dead_letter=letter)
 
 
 def newest_of_each_key(records: "DataFrame") -> "DataFrame":
@@ -105,25 +145,28 @@ def newest_of_each_key(records: "DataFrame") -> "DataFrame":
 
 def decoded(frame: "DataFrame", topic: Topic) -> "DataFrame":
     """The columns of the value in place of its bytes; a column of Kafka's own yields to it."""
-    from penstock.spark.formats import Json, decode
+    from penstock.spark.formats import decode, good
 
     if topic.value is None:
         return frame
-    chosen: Format = Json(topic.value) if isinstance(topic.value, str) else topic.value
-    rows = decode(frame, chosen, on_error=topic.on_error, dead_letter=topic.dead_letter)
+    if topic.dead_letter is not None:
+        rows = good(_with_dead_letters(frame, topic))
+    else:
+        rows = decode(frame, _format_of(topic), on_error=topic.on_error)
     inner = rows.select("value.*").columns
     kafkas = [name for name in rows.columns if name not in (*inner, "value")]
     return rows.select("value.*", *kafkas)
 
 
 def encoded(frame: "DataFrame", topic: Topic) -> "DataFrame":
-    """Key and value for the sink; without a format a frame that has a value is taken as it is."""
+    """Key and value for the sink: JSON if no format is declared.
+
+    A frame with a column `value`, to a topic declared without key and format, goes as it is.
+    """
     from pyspark.sql import functions as f
 
-    from penstock.spark.formats import encode
+    from penstock.spark.formats import Json, encode
 
-    if topic.value is not None and not isinstance(topic.value, str):
-        return encode(frame, topic.value, key=topic.key)
     if topic.key is None and topic.value is None and "value" in frame.columns:
         return frame
     if topic.key is not None and topic.key not in frame.columns:
@@ -131,10 +174,11 @@ def encoded(frame: "DataFrame", topic: Topic) -> "DataFrame":
             f"topic {topic.name}: key={topic.key!r} is no column of the rows, which have "
             f"{', '.join(frame.columns)}"
         )
-    value = f.to_json(f.struct(*frame.columns)).cast("binary").alias("value")
+    chosen = topic.value if topic.value is not None and not isinstance(topic.value, str) else Json()
     if topic.key is None:
-        return frame.select(value)
-    return frame.select(f.col(topic.key).cast("string").cast("binary").alias("key"), value)
+        return encode(frame.select(f.struct("*").alias("value")), chosen)
+    key = f.col(topic.key).cast("string").alias("key")
+    return encode(frame.select(key, f.struct("*").alias("value")), chosen)
 
 
 def _to_table(

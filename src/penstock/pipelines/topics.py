@@ -17,6 +17,9 @@ def declared_topics(pipelines: Iterable[Pipeline]) -> dict[str, Topic]:
         for place in [*one.inputs.values(), *one.outputs]:
             if isinstance(place, Topic) and (place.partitions or place.name not in found):
                 found[place.name] = place
+        for topic in one.streams.values():
+            if topic.dead_letter is not None:
+                found.setdefault(topic.dead_letter, Topic(topic.dead_letter, partitions=1))
     return found
 
 

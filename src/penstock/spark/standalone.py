@@ -70,11 +70,9 @@ def become(launch: Launch) -> None:
 
 
 def driver_conf(master_url: str) -> dict[str, str]:
-    """What a driver needs for this master; for one on the loopback address, to be there itself."""
-    if not master_url.startswith("spark://"):
-        return {}
+    """Where a driver is to listen: on this machine alone, unless its workers may be elsewhere."""
     host = master_url.removeprefix("spark://").partition(",")[0].rpartition(":")[0]
-    if host in (LOOPBACK, "localhost"):
+    if master_url.startswith("local") or host in (LOOPBACK, "localhost"):
         return {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     return {}
 

@@ -52,6 +52,8 @@ def test_a_pipeline_can_be_called_like_the_function_it_is() -> None:
         ({"output": Table("t", format="iceberg", upsert=["id"])}, "delta table"),
         ({"output": Table("t", delete_when="gone")}, "delete_when needs upsert"),
         ({"output": Topic("t", as_table=True)}, "as_table is for inputs"),
+        ({"inputs": {"orders": Topic("orders", on_error="skip")}}, "on_error='skip'"),
+        ({"inputs": {"orders": Topic("orders", dead_letter="d")}}, "dead_letter of orders"),
         ({"outputs": [Topic("totals")]}, "same name"),
     ],
 )

@@ -1,0 +1,51 @@
+"""The commands that start a master and a worker."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import CommandError, ConfigError
+from penstock.spark import standalone
+
+
+def test_master_and_worker_are_on_the_loopback_address_unless_told(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    master = standalone.master(port=port)
+    worker = standalone.worker("spark://127.0.0.1:7077", work_dir=tmp_path, cores=2, memory="1g")
+    for launch in (master, worker):
+        assert Path(launch.command[0]).is_file()
+        assert launch.command[launch.command.index("--host") + 1] == "127.0.0.1"
+        assert launch.environment["SPARK_LOCAL_IP"] == "127.0.0.1"
+        assert Path(launch.environment["JAVA_HOME"], "bin", "java").exists()
+    assert worker.command[-5:] == ("--cores", "2", "--memory", "1g", "spark://127.0.0.1:7077")
+
+
+def test_a_taken_port_is_told_since_spark_would_silently_use_the_next() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(CommandError, match="cannot listen on"):
+            standalone.master(port=taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:7077", "spark://", "spark://host", "http://host:1"])
+def test_what_is_no_url_of_a_master_is_refused(url: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="spark://host:port"):
+        standalone.worker(url, work_dir=tmp_path)
+
+
+def test_a_size_of_memory_needs_its_unit(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="512m or 4g"):
+        standalone.worker("spark://h:1", work_dir=tmp_path, memory="lots")
+
+
+@pytest.mark.parametrize("master", ["spark://127.0.0.1:7077", "local[2]", "local"])
+def test_a_driver_whose_workers_are_here_listens_here_alone(master: str) -> None:
+    assert standalone.driver_conf(master)["spark.driver.bindAddress"] == "127.0.0.1"
+
+
+def test_a_driver_of_a_cluster_is_reached_by_its_name() -> None:
+    assert standalone.driver_conf("spark://cluster:7077") == {}
