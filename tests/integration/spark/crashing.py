@@ -117,7 +117,12 @@ def expected(batch_count: int) -> Counter[bytes]:
 
 
 def committed(address: str, topic: str) -> Counter[bytes]:
-    """What a reader of committed records sees, and how often."""
+    """The values that a reader of committed records sees, and how often."""
+    return Counter(message.value() for message in consumed(address, topic))
+
+
+def consumed(address: str, topic: str) -> list[confluent_kafka.Message]:
+    """The committed records of a topic, by partition in their order."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": address,
@@ -132,16 +137,15 @@ def committed(address: str, topic: str) -> Counter[bytes]:
         partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
         beginning = confluent_kafka.OFFSET_BEGINNING
         consumer.assign([confluent_kafka.TopicPartition(topic, p, beginning) for p in partitions])
-        found: Counter[bytes] = Counter()
+        found: list[confluent_kafka.Message] = []
         ended: set[int] = set()
         while len(ended) < len(partitions):
-            message = consumer.poll(10)
-            assert message is not None, "the topic could not be read to its end"
-            if message.error() is None:
-                found[message.value()] += 1
-            else:
-                assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
-                ended.add(message.partition())
+            for message in consumer.consume(1000, timeout=1):
+                if message.error() is None:
+                    found.append(message)
+                else:
+                    assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
+                    ended.add(message.partition())
         return found
     finally:
         consumer.close()
