@@ -7,6 +7,7 @@ gives in `conf` wins. docs/adr/0011-spark.md gives the reasons.
 import os
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -41,7 +42,8 @@ def session(
     for key, value in {**default_conf(master), **(conf or {})}.items():
         builder = builder.config(key, value)
     ready = builder.getOrCreate()
-    register(ready)
+    if find_spec("pyspark_penstock") is None:  # Otherwise Spark finds the format by itself.
+        register(ready)
     return ready
 
 

@@ -117,7 +117,6 @@ class Watch:
         self.progress = Progress(options, self.connect)
         self._cluster: ClusterClient | None = None
         self._target: Offsets | None = None  # Where a query of all that is available now stops.
-        self._resumed = True  # Until Spark asks for an initial offset.
         self._last_batch_s: float | None = None
 
     def connect(self) -> ClusterClient:
@@ -136,7 +135,6 @@ class Watch:
 
     def begin(self) -> Offsets:
         """The starting offsets of a query without a checkpoint."""
-        self._resumed = False
         ids = self._look()
         lacking = missing_topics(self.options, ids)
         if lacking is not None:
@@ -187,7 +185,7 @@ class Watch:
 
     def processed(self, offsets: Offsets) -> None:
         """Tell the group how far the query is."""
-        self.progress.commit(offsets, self.topic_ids)
+        self.progress.commit(offsets)
 
     def _look(self) -> dict[TopicPartition, bytes]:
         """The partitions now; a topic with another id than before was created anew."""
@@ -200,8 +198,6 @@ class Watch:
             if NO_TOPIC_ID not in (topic_id, known.get(topic, NO_TOPIC_ID))
             and topic_id != known[topic]
         ]
-        if not known and self._resumed:
-            anew += self.progress.recreated(ids)
         self.topic_ids = {**known, **ids}
         for topic in anew:
             data_loss.report(self.options.fail_on_data_loss, data_loss.created_anew(topic))
@@ -238,9 +234,14 @@ class Watch:
         return ends
 
     def _up_to_target(self, begin: Offsets) -> dict[TopicPartition, int]:
-        """Up to the end of when the query started, never back; later partitions are not its own."""
+        """Up to the end of when the query started; later partitions are not its own."""
         target = self._target or {}
-        return {p: max(begin[p], min(self.latest[p], target[p])) for p in begin if p in target}
+        ends = {}
+        for p in begin:
+            if p in target:
+                is_past = target[p] < begin[p] <= self.latest[p]
+                ends[p] = begin[p] if is_past else min(self.latest[p], target[p])
+        return ends
 
     def _waits_for_more(self, offsets: int) -> bool:
         """Whether `minOffsetsPerTrigger` is not reached and the delay not over."""
@@ -253,21 +254,11 @@ class Watch:
         return waited_ms < self.options.max_trigger_delay_ms
 
     def _tasks(self, pieces: list[OffsetRange], begin: Offsets) -> list[InputPartition]:
-        tasks: list[InputPartition] = [
-            RangePartition(piece, self.topic_ids.get(piece.partition.topic, NO_TOPIC_ID))
-            for piece in pieces
-        ]
-        if tasks and self.progress.needs_announcement:
-            said = Announcement(
-                run=self.progress.run,
-                start=begin,
-                topic_ids=self.topic_ids,
-                resumed=self._resumed,
-            )
-            first = pieces[0]
-            topic_id = self.topic_ids.get(first.partition.topic, NO_TOPIC_ID)
-            tasks[0] = FirstPartition(first, topic_id, said)
-            self.progress.announced()
+        ids = [self.topic_ids.get(piece.partition.topic, NO_TOPIC_ID) for piece in pieces]
+        tasks: list[InputPartition] = list(map(RangePartition, pieces, ids))
+        said = self.progress.announcement(begin) if tasks else None
+        if said is not None:
+            tasks[0] = FirstPartition(pieces[0], ids[0], said)
         return tasks
 
 
@@ -277,5 +268,4 @@ def _announce(options: ReadOptions, announcement: Announcement) -> None:
     if query_id is None:
         return  # Not a streaming query's task; then nobody looks for the word either.
     with cluster_for(options.client_settings) as cluster:
-        for topic in announce(options, cluster, announcement, query_id):
-            data_loss.report(options.fail_on_data_loss, data_loss.created_anew(topic))
+        announce(options, cluster, announcement, query_id)
