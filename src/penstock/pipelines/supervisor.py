@@ -32,6 +32,8 @@ _LAG_S = 1.0
 _STATUS_S = 1.0
 _RESTARTS_ONCE = 3  # A run that is to end must not try for ever.
 _BOOTSTRAP = "bootstrap.servers"
+# For the lag, which is only told: a cluster that is away must not hold up the watching.
+_IMPATIENT = {"request.timeout.ms": "3000", "default.api.timeout.ms": "2000"}
 
 STARTING, RUNNING, WAITING = "starting", "running", "waiting"
 FAILED, STOPPED, FINISHED = "failed", "stopped", "finished"
@@ -101,17 +103,17 @@ class Supervisor:
             with cluster_for(self._order.settings) as cluster:
                 for name in create_missing(cluster, self._order.pipelines):
                     self._report(f"Created the topic {name}.")
-            self._lags = LagReader(cluster_for(self._order.settings))
+            self._lags = LagReader(cluster_for({**self._order.settings, **_IMPATIENT}))
             stack.callback(self._lags.close)
             stack.callback(self._end)
             self._start_engine()
-            while not stop.is_set() and self._look():
+            while not stop.is_set() and self._look(stop):
                 stop.wait(_LOOK_S)
 
-    def _look(self) -> bool:
+    def _look(self, stop: threading.Event) -> bool:
         """One round; whether there is still something to do."""
         if self._engine is None or not self._engine.is_alive:
-            self._revive()
+            self._revive(stop)
         for state in self._states.values():
             if state.is_asked_to_stop():
                 self._stop_pipeline(state)
@@ -137,7 +139,7 @@ class Supervisor:
         )
         self._report(f"Spark is ready after {time.monotonic() - began:.0f} s.")
 
-    def _revive(self) -> None:
+    def _revive(self, stop: threading.Event) -> None:
         """Spark's process has died: what ran in it failed, and it is started again."""
         if self._engine is not None:
             self._engine.stop()
@@ -146,9 +148,11 @@ class Supervisor:
             for run in self._runs:
                 if run.handle is not None:
                     self._fail(run, failure)
-        time.sleep(pause_s(self._engine_failures) if self._engine_failures else 0)
+        if self._engine_failures and stop.wait(pause_s(self._engine_failures)):
+            return
         try:
             self._start_engine()
+            self._engine_failures = 0
         except EngineFailed as error:
             self._engine_failures += 1
             self._report(str(error))
@@ -283,7 +287,10 @@ class Supervisor:
             self._next_lag_s = now_s + _LAG_S
             for run in self._runs:
                 topics = [topic.name for topic in run.pipeline.streams.values()]
-                self._set(run, lag=self._lags.lag(run.status.group, topics))
+                lag = self._lags.lag(run.status.group, topics)
+                self._set(run, lag=lag)
+                if lag is None:
+                    break  # The cluster is away; asking for the others would only take time.
         self._publish()
         if now_s >= self._next_status_s:
             self._next_status_s = now_s + _STATUS_S
