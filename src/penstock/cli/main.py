@@ -48,6 +48,7 @@ TOOLS = (
         ("kafka-streams-application-reset",),
         "let a streams application begin again",
     ),
+    Tool("lake", (), "land topics in Delta, Iceberg and Parquet tables"),
     Tool("pipeline", (), "run and watch pipelines on Spark"),
     Tool("spark", (), "start the master or a worker of a Spark cluster"),
     Tool("run-class", ("kafka-run-class",), "run a tool by its Java class name"),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from penstock.lake.maintenance import compact
     from penstock.lake.parquet import parquet_files
     from penstock.lake.query import LakeQuery, table
-    from penstock.lake.sync import sync
+    from penstock.lake.topic_table import sync
 
 __all__ = ["LakeQuery", "compact", "parquet_files", "sync", "table"]
 
@@ -23,7 +23,7 @@ _HOMES = {
     "LakeQuery": "query",
     "compact": "maintenance",
     "parquet_files": "parquet",
-    "sync": "sync",
+    "sync": "topic_table",
     "table": "query",
 }
 

@@ -22,6 +22,7 @@ from penstock.lake.files import (
 )
 from penstock.lake.layout import partition_types
 from penstock.lake.locks import commit_lock
+from penstock.lake.progress import remember_rows
 from penstock.lake.schema import is_only_growth, unify, unify_all
 from penstock.lake.spec import TableSpec
 from penstock.lake.tables import LakeTable, open_table, own_folder
@@ -43,6 +44,7 @@ def commit_batch(
         files = _evolve(spec, table, files)
         if table.schema() is not None:
             table.append(files, query_id=query_id, batch_id=batch_id)
+            remember_rows(spec, batch_id, sum(file.rows for file in files))
         if spec.merge is not None:
             remove_files(Path(spec.directory), [file.path for file in files])
         if spec.compact_small_files and (batch_id + 1) % spec.small_files_max == 0:

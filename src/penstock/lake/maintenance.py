@@ -1,14 +1,13 @@
 """Looking after a table that nobody writes to at the moment: `penstock lake compact`."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from penstock.lake.commit import compact_now
 from penstock.lake.errors import LakeError
 from penstock.lake.locks import WriterLock
 from penstock.lake.query import local_directory
-from penstock.lake.spec import OWN_FOLDER, TableSpec
-
-_SPEC = "table.json"
+from penstock.lake.spec import OWN_FOLDER, SPEC_FILE, TableSpec
 
 
 def compact(directory: str | Path, *, small_files_max: int = 2) -> int:
@@ -17,8 +16,6 @@ def compact(directory: str | Path, *, small_files_max: int = 2) -> int:
     A running query does so itself and holds the table; then this is TableBusy.
     """
     spec = remembered_spec(directory)
-    from dataclasses import replace
-
     lock = WriterLock(spec)
     try:
         return compact_now(replace(spec, small_files_max=small_files_max))
@@ -26,17 +23,9 @@ def compact(directory: str | Path, *, small_files_max: int = 2) -> int:
         lock.release()
 
 
-def remember_spec(spec: TableSpec) -> None:
-    """Leave beside the table what it is, for tools that are given only the directory."""
-    path = Path(spec.directory, OWN_FOLDER, _SPEC)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(spec.to_json())
-    fresh.replace(path)
-
-
 def remembered_spec(directory: str | Path) -> TableSpec:
     """The spec of a table by its directory alone."""
-    path = Path(local_directory(directory), OWN_FOLDER, _SPEC)
+    path = Path(local_directory(directory), OWN_FOLDER, SPEC_FILE)
     try:
         return TableSpec.from_json(path.read_text())
     except FileNotFoundError:

@@ -1,13 +1,19 @@
-"""How a sync is doing, from what Spark reports after each batch: rows, rate, lag.
+"""How a sync is doing: rows and rate of each batch, and how far the table is behind the topic.
 
-The source's offsets tell it all: a batch's rows lie between its start and its end, and what is
-still to do between its end and the end of the topic.
+The commit leaves the number of rows of the last batches beside the table, for only it knows them
+(offsets have gaps); the time a batch took and the lag are in Spark's own reports. What is told here
+is for people: no decision hangs on it.
 """
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from penstock.lake.spec import TableSpec
+from penstock.lake.tables import own_folder
+
+_KEPT = 100  # As many as Spark keeps reports.
 
 Offsets = Mapping[str, Mapping[str, int]]
 
@@ -24,35 +30,55 @@ class BatchProgress:
         return self.rows * 1000 / max(self.took_ms, 1)
 
 
-def progress_of(report: Mapping[str, Any]) -> BatchProgress:
-    """One of the query's progress reports."""
+def remember_rows(spec: TableSpec, batch_id: int, rows: int) -> None:
+    """Tell whoever watches how many rows a batch had."""
+    known = {**rows_of_batches(spec), batch_id: rows}
+    latest = {number: known[number] for number in sorted(known)[-_KEPT:]}
+    path = own_folder(spec) / "rows.json"
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(latest))
+    fresh.replace(path)
+
+
+def rows_of_batches(spec: TableSpec) -> dict[int, int]:
+    """The rows of the last batches."""
+    try:
+        text = (own_folder(spec) / "rows.json").read_text()
+    except FileNotFoundError:
+        return {}
+    return {int(batch_id): rows for batch_id, rows in json.loads(text).items()}
+
+
+def new_batches(
+    reports: Iterable[Mapping[str, Any]], rows: Mapping[int, int], *, after_batch_id: int
+) -> list[BatchProgress]:
+    """The batches with rows that were not seen before."""
+    found = [
+        progress_of(report, rows.get(report["batchId"], 0))
+        for report in reports
+        if report["batchId"] > after_batch_id
+    ]
+    return [one for one in found if one.rows]
+
+
+def progress_of(report: Mapping[str, Any], rows: int) -> BatchProgress:
+    """One of the query's reports, with the rows that the commit has told."""
     source = report["sources"][0]
-    start, end = _offsets(source.get("startOffset")), _offsets(source.get("endOffset"))
-    latest = _offsets(source.get("latestOffset"))
+    end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
     return BatchProgress(
         batch_id=report["batchId"],
-        rows=_between(start, end),
+        rows=rows,
         took_ms=report["batchDuration"],
         lag=_between(end, latest),
     )
 
 
-def new_reports(
-    reports: Iterable[Mapping[str, Any]], *, after_batch_id: int
-) -> list[BatchProgress]:
-    """Those of batches with rows that were not seen before; Spark keeps the last hundred."""
-    found = [progress_of(report) for report in reports if report["batchId"] > after_batch_id]
-    return [one for one in found if one.rows]
-
-
 def _offsets(text: str | Offsets | None) -> Offsets:
-    if not text:
-        return {}
-    return json.loads(text) if isinstance(text, str) else text
+    found = json.loads(text) if isinstance(text, str) and text else text
+    return found if isinstance(found, dict) else {}
 
 
 def _between(start: Offsets, end: Offsets) -> int:
-    """Records from one to the other; a partition that is new begins at 0."""
     return sum(
         max(0, at - start.get(topic, {}).get(partition, 0))
         for topic, partitions in end.items()

@@ -16,9 +16,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.lake.errors import LakeError
 from penstock.lake.locks import WriterLock, commit_lock
+from penstock.lake.progress import BatchProgress, new_batches, rows_of_batches
 from penstock.lake.sink import SPEC_OPTION, LakeSink
 from penstock.lake.spec import OWN_FOLDER, Merge, TableSpec, parse_partitioning
-from penstock.lake.tables import open_table, remove_leftovers
+from penstock.lake.tables import open_table, remember_spec, remove_leftovers
 
 _OUR_ERROR = re.compile(r"^\s*(?:penstock\.[\w.]+): (.+)$", re.MULTILINE)
 
@@ -88,6 +89,7 @@ def start(
     lock = _lock(spec)
     try:
         tidy(spec, _query_id(folder))
+        remember_spec(spec)
         stream.sparkSession.dataSource.register(LakeSink)
         writer = stream.writeStream.format(LakeSink.name()).option(SPEC_OPTION, spec.to_json())
         writer = writer.option("checkpointLocation", str(folder))
@@ -98,7 +100,7 @@ def start(
             writer = writer.trigger(availableNow=True)
         elif every:
             writer = writer.trigger(processingTime=every)
-        query = LakeQuery(writer.start(), lock)
+        query = LakeQuery(writer.start(), spec, lock)
     except BaseException:
         lock.release()
         raise
@@ -109,8 +111,9 @@ def start(
 class LakeQuery:
     """A running query into a table; as PySpark's StreamingQuery, and telling failures plainly."""
 
-    def __init__(self, query: StreamingQuery, lock: WriterLock) -> None:
+    def __init__(self, query: StreamingQuery, spec: TableSpec, lock: WriterLock) -> None:
         self._query = query
+        self._spec = spec
         self._lock = lock
 
     @property
@@ -167,6 +170,14 @@ class LakeQuery:
         """Why the query failed; None if it did not."""
         failed = self._query.exception()
         return LakeError(plain_reason(str(failed))) if failed is not None else None
+
+    def batches(self, *, after_batch_id: int = -1) -> list[BatchProgress]:
+        """The latest batches that had rows: how many, how fast, and what is left to do."""
+        return new_batches(
+            self._query.recentProgress,
+            rows_of_batches(self._spec),
+            after_batch_id=after_batch_id,
+        )
 
     def explain(self, extended: bool = False) -> None:
         self._query.explain(extended)

@@ -24,7 +24,7 @@ from penstock.spark.formats.format import Decoder, Failure, Format
 RECORD_COLUMNS = ("key", "topic", "partition", "offset", "timestamp", "headers")
 UNDECODED = "value_undecoded"  # The bytes of a value that is not what its format says.
 
-VALUE_FORMATS = ("raw", "string", "json", "described")
+VALUE_FORMATS = ("raw", "string", "json", "described")  # The last: a Format was given.
 KEY_FORMATS = ("raw", "string")
 ON_ERROR = ("fail", "null")
 

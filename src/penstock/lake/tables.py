@@ -5,6 +5,7 @@ data in one atomic step, and how it remembers which batches of which query it ha
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from penstock.lake.files import DataFile
 from penstock.lake.layout import origin_of, query_tag
-from penstock.lake.spec import OWN_FOLDER, TableSpec
+from penstock.lake.spec import OWN_FOLDER, SPEC_FILE, TableSpec
 
 
 class LakeTable(Protocol):
@@ -66,6 +67,17 @@ def remove_leftovers(spec: TableSpec, table: LakeTable, query_id: str) -> int:
             file.unlink()
             gone += 1
     return gone
+
+
+def remember_spec(spec: TableSpec) -> None:
+    """Leave beside the table what it is, for tools that are given only the directory."""
+    path = own_folder(spec) / SPEC_FILE
+    fresh = path.with_suffix(".new")
+    # How records are read and decoded is the query's affair, and may tell of credentials, as
+    # may the properties of a catalog.
+    fresh.touch(mode=0o600 if spec.catalog else 0o644)
+    fresh.write_text(replace(spec, decoding=None).to_json())
+    fresh.replace(path)
 
 
 def own_folder(spec: TableSpec) -> Path:

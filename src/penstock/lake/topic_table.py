@@ -14,7 +14,7 @@ from penstock.lake.query import LakeQuery, local_directory, start
 from penstock.lake.ranges import RangeSource
 from penstock.lake.rows import check_decoding, format_text
 from penstock.lake.spec import Decoding, TableSpec, parse_partitioning
-from penstock.spark.formats.format import Format, spark_type_of
+from penstock.spark.formats.format import Format
 
 BY_DAY = "date(timestamp)"
 RECORDS_PER_BATCH = 4_000_000
@@ -79,7 +79,13 @@ def sync(
         directory=local_directory(to),
         format=format,
         partition_by=parse_partitioning(partition_by),
-        decoding=_decoding(value_format, schema, key_format, on_error, options),
+        decoding=_decoding(
+            _described(spark, value_format, schema),
+            value_format,
+            key_format=key_format,
+            on_error=on_error,
+            source=options,
+        ),
         compression=compression,
         compact_small_files=compact_small_files,
         file_bytes_max=file_bytes_max,
@@ -122,24 +128,32 @@ def _source_options(
     return options
 
 
-def _decoding(
-    value_format: str | Format,
-    schema: str | None,
-    key_format: str,
-    on_error: str,
-    source: Mapping[str, str],
-) -> Decoding:
-    described = value_format if isinstance(value_format, Format) else None
+def _described(
+    spark: SparkSession, value_format: str | Format, schema: str | None
+) -> Format | None:
+    """The format with all that only the driver can find out; None: rows.py does it by itself."""
     if schema is not None:
         if value_format != "json":
             raise LakeError("schema goes with value_format='json'; other formats have their own")
         from penstock.spark.formats import Json
 
-        described = Json(spark_type_of(schema))
+        value_format = Json(schema)
+    if isinstance(value_format, str):
+        return None
+    return value_format.bound(spark.createDataFrame([], "value binary"), "value")
+
+
+def _decoding(
+    described: Format | None,
+    value_format: str | Format,
+    *,
+    key_format: str,
+    on_error: str,
+    source: Mapping[str, str],
+) -> Decoding:
+    named = value_format if isinstance(value_format, str) else "described"
     decoding = Decoding(
-        value_format=value_format
-        if isinstance(value_format, str) and not described
-        else "described",
+        value_format=named if described is None else "described",
         key_format=key_format,
         on_error=on_error,
         described=format_text(described) if described is not None else None,

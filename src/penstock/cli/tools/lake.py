@@ -1,0 +1,264 @@
+"""penstock lake: topics as lake tables.
+
+    penstock lake sync TOPIC --bootstrap-server HOST:PORT --to DIR [--format delta] [--once]
+    penstock lake compact DIR
+
+Without --once a sync runs until Ctrl-C or SIGTERM; the next one goes on where it stopped.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.cli.bootstrap import add_bootstrap, add_command_config, bootstrap_of
+from penstock.cli.parser import ToolParser, settings_from
+from penstock.cli.stopping import stop_on_signals
+from penstock.errors import CommandError
+
+if TYPE_CHECKING:  # Spark is loaded when the command line is known to be good.
+    from penstock.lake import LakeQuery
+    from penstock.schemas.lookup import SchemaLookup
+    from penstock.spark.formats import Format
+
+VALUE_FORMATS = ("raw", "string", "json", "avro", "csv", "protobuf")
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = _parser()
+    options = parser.parse(argv)
+    if options.action == "sync":
+        parser.required(options, "subject", "to")
+        return sync(parser, options)
+    parser.required(options, "subject")
+    return compact(options)
+
+
+def sync(parser: ToolParser, options: argparse.Namespace) -> int:
+    """Land a topic in a table, and tell how it goes."""
+    settings = settings_from(options.command_config)
+    bootstrap = bootstrap_of(parser, options, settings)
+    settings.pop("bootstrap.servers", None)
+    topic = options.subject
+    print(f"Starting Spark to land {topic} in {options.to} ({options.format}) ...", flush=True)
+    from penstock import lake
+    from penstock.spark import session
+
+    stop = stop_on_signals()
+    spark = session(
+        f"penstock lake {topic}",
+        master=options.master,
+        conf={"spark.ui.enabled": "false", "spark.log.level": "FATAL"},
+    )
+    try:
+        query = lake.sync(
+            topic,
+            to=options.to,
+            bootstrap=bootstrap,
+            format=options.format,
+            value_format=_value_format(options),
+            schema=_words(options.schema) if options.value_format == "json" else None,
+            key_format=options.key_format,
+            on_error=options.on_error,
+            partition_by=None if options.partition_by == "none" else options.partition_by,
+            include_headers=options.include_headers,
+            once=options.once,
+            every=options.every,
+            starting_offsets=options.starting_offsets,
+            max_records_per_batch=options.max_records_per_batch,
+            group=options.group,
+            client_settings=settings,
+            checkpoint=options.checkpoint,
+            compression=options.compression,
+            compact_small_files=not options.no_compaction,
+            spark=spark,
+        )
+        shown = _Shown(f"{topic} -> {options.to}")
+        while query.isActive and not stop.wait(0.3):
+            shown.tell(query)
+        query.stop()
+        shown.tell(query)
+        failure = query.exception()
+        shown.sum_up()
+        if failure is not None:
+            raise failure
+    finally:
+        spark.stop()
+    return 0
+
+
+def compact(options: argparse.Namespace) -> int:
+    """Put small files together in a table that nobody writes to."""
+    from penstock import lake
+
+    gone = lake.compact(options.subject)
+    print(f"{options.subject} has {gone} files less." if gone else "There was nothing to do.")
+    return 0
+
+
+class _Shown:
+    """What the terminal shows: a line that is renewed, or a line per batch where it goes to a file.
+
+    A batch's rate is its own; the sum at the end is over all the time.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._started_s = time.monotonic()
+        self._last_batch_id = -1
+        self._rows = 0
+        self._is_terminal = sys.stdout.isatty()
+
+    def tell(self, query: "LakeQuery") -> None:
+        """Show the batches that are new."""
+        for batch in query.batches(after_batch_id=self._last_batch_id):
+            self._last_batch_id = batch.batch_id
+            self._rows += batch.rows
+            line = (
+                f"{self._what}: {self._rows:,} rows, "
+                f"{batch.rows_per_s:,.0f} rows/s, lag {batch.lag:,}"
+            )
+            if self._is_terminal:
+                print(f"\r\x1b[2K{line}", end="", flush=True)
+            else:
+                print(line, flush=True)
+
+    def sum_up(self) -> None:
+        """The last line."""
+        seconds = time.monotonic() - self._started_s
+        new_line = "\n" if self._is_terminal and self._rows else ""
+        print(f"{new_line}{self._what}: stopped after {self._rows:,} rows in {seconds:.1f} s")
+
+
+def _value_format(options: argparse.Namespace) -> "str | Format":
+    """A word for what the lake decodes itself, else a format with what its options say."""
+    kind = options.value_format
+    if kind in ("raw", "string", "json"):
+        return str(kind)
+    from penstock.spark import formats
+
+    if kind == "csv":
+        if options.schema is None:
+            raise CommandError("--value-format csv needs --schema 'id long, name string'")
+        return formats.Csv(_words(options.schema) or "")
+    if kind == "avro":
+        if options.schema is None and options.schema_id is None:
+            raise CommandError("--value-format avro needs --schema or --schema-id")
+        return formats.Avro(
+            schema=_words(options.schema), lookup=_lookup(options), schema_id=options.schema_id
+        )
+    if not options.descriptors or not options.message:
+        raise CommandError("--value-format protobuf needs --descriptors and --message")
+    return formats.Protobuf(Path(options.descriptors), options.message)
+
+
+def _lookup(options: argparse.Namespace) -> "SchemaLookup | None":
+    from penstock.spark import formats
+
+    if options.registry:
+        return formats.RegistryClient(options.registry)
+    return formats.SchemaDirectory(options.schemas) if options.schemas else None
+
+
+def _words(schema: str | None) -> str | None:
+    """A schema given in words, or as @FILE."""
+    if schema is None or not schema.startswith("@"):
+        return schema
+    try:
+        return Path(schema[1:]).read_text()
+    except OSError as error:
+        raise CommandError(f"--schema {schema} cannot be read: {error}") from error
+
+
+def _parser() -> ToolParser:
+    parser = ToolParser(
+        "penstock lake", "Lands topics in lake tables: lake sync TOPIC --to DIR, lake compact DIR."
+    )
+    option = parser.add_argument
+    option("action", choices=("sync", "compact"))
+    option("subject", metavar="TOPIC or DIR")
+    add_bootstrap(parser)
+    add_command_config(parser)
+    option("--to", metavar="directory", help="REQUIRED for sync: the table's directory.")
+    option(
+        "--format",
+        choices=("delta", "iceberg", "parquet"),
+        default="delta",
+        metavar="delta|iceberg|parquet",
+        help="The table's format (default: delta).",
+    )
+    parser.flag("once", "Stop when all that is in the topic now is in the table.")
+    option("--every", metavar="10 seconds", help="How often a batch is taken (default: 10 s).")
+    option(
+        "--value-format",
+        choices=VALUE_FORMATS,
+        default="raw",
+        metavar="|".join(VALUE_FORMATS),
+        help="How values are decoded (default: raw, kept as bytes).",
+    )
+    option(
+        "--schema",
+        metavar="words or @file",
+        help="The value's fields: 'id long, name string' for json and csv (json takes them as "
+        "they come without it), an Avro schema for avro.",
+    )
+    option("--schemas", metavar="directory", help="Avro schemas by id, a file ID.avsc each.")
+    option("--registry", metavar="url", help="A schema registry with the Avro schemas by id.")
+    option(
+        "--schema-id",
+        type=int,
+        metavar="id",
+        help="Which schema of --schemas or --registry tells the columns, if not --schema.",
+    )
+    option("--descriptors", metavar="file", help="For protobuf: the descriptor set of protoc.")
+    option("--message", metavar="name", help="For protobuf: the message's full name.")
+    option(
+        "--key-format",
+        choices=("raw", "string"),
+        default="raw",
+        metavar="raw|string",
+        help="How keys are kept (default: raw).",
+    )
+    option(
+        "--on-error",
+        choices=("fail", "null"),
+        default="fail",
+        metavar="fail|null",
+        help="What becomes of a value that cannot be decoded: the sync stops there, or the row "
+        "keeps its bytes in value_undecoded (default: fail).",
+    )
+    option(
+        "--partition-by",
+        default="date(timestamp)",
+        metavar="columns",
+        help="Columns, and date(column), with commas; none for no partitions "
+        "(default: date(timestamp)).",
+    )
+    parser.flag("include-headers", "Keep the headers of records.")
+    option(
+        "--starting-offsets",
+        default="earliest",
+        metavar="earliest|latest|json",
+        help="Where the first run begins (default: earliest).",
+    )
+    option(
+        "--max-records-per-batch",
+        type=int,
+        default=4_000_000,
+        metavar="count",
+        help="The most that one commit takes (default: 4000000).",
+    )
+    option("--group", metavar="name", help="The consumer group that shows the progress.")
+    option("--checkpoint", metavar="directory", help="Default: inside the table's directory.")
+    option(
+        "--compression",
+        choices=("zstd", "snappy", "lz4", "gzip", "none"),
+        default="zstd",
+        metavar="zstd|snappy|lz4|gzip|none",
+        help="Of the Parquet files (default: zstd).",
+    )
+    parser.flag("no-compaction", "Leave small files as they are.")
+    option("--master", metavar="url", help="Spark's master (default: this machine).")
+    return parser
