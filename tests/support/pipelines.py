@@ -109,17 +109,37 @@ def values_of(address: str, topic: str) -> list[Any]:
 
 
 def records_of(address: str, topic: str) -> list[tuple[bytes | None, bytes | None]]:
-    """The committed keys and values that a topic holds now, partition after partition."""
-    from penstock import Consumer
-    from penstock.client.values import TopicPartition
+    """The committed keys and values that a topic holds now, partition after partition.
 
-    settings = {"bootstrap.servers": address, "isolation.level": "read_committed"}
-    found: list[tuple[bytes | None, bytes | None]] = []
-    with Consumer(settings) as consumer:
-        parts = [TopicPartition(topic, one.partition) for one in consumer.partitions_for(topic)]
-        ends = consumer.end_offsets(parts)
-        consumer.assign(parts)
-        consumer.seek_to_beginning(parts)
-        while any(consumer.position(at) < ends[at] for at in parts):
-            found += [(record.key, record.value) for record in consumer.poll(0.5)]
-    return found
+    By librdkafka itself, which says when a partition ends: a position does not pass the marker of
+    the last transaction.
+    """
+    from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "test-reader",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    try:
+        known = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in known])
+        found: list[tuple[int, bytes | None, bytes | None]] = []
+        ended: set[int] = set()
+        while len(ended) < len(known):
+            message = consumer.poll(30)
+            assert message is not None, f"the end of {topic} did not come"
+            error = message.error()
+            if error is None:
+                found.append((message.partition(), message.key(), message.value()))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                ended.add(message.partition())
+            else:
+                raise AssertionError(str(error))
+    finally:
+        consumer.close()
+    return [(key, value) for _, key, value in sorted(found, key=lambda one: one[0])]

@@ -17,7 +17,7 @@ from penstock.cli.stopping import stop_on_signals
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
-    from penstock.demo.view import Facts, LiveScreen, PlainScreen
+    from penstock.demo.view import Facts, Screen
     from penstock.pipelines.supervisor import Supervisor
 
 _SHOW_S = 0.25
@@ -31,9 +31,11 @@ def run(
     broker_arguments: Sequence[str] = (),
     prices_per_s: int = _PRICES_PER_S,
     master: str | None = None,
+    screen: "Screen | None" = None,
+    stop: threading.Event | None = None,
 ) -> int:
-    """Run until a signal; the exit code."""
-    stop = stop_on_signals()
+    """Run until a signal, or until `stop` is set; the exit code."""
+    stop = stop or stop_on_signals()
     # The first line comes before anything slow is imported.
     print(f"Starting a broker at {address}, with its data in {data} ...", flush=True)
     from penstock.demo.broker import Broker
@@ -47,7 +49,7 @@ def run(
         broker.wait_until_ready()
         parts = _Parts(address, own, prices_per_s=prices_per_s, master=master)
         stack.callback(parts.stop)
-        screen = _screen()
+        screen = screen or _screen()
         stack.enter_context(screen)
         parts.start(screen)
         while not stop.wait(_SHOW_S) and parts.supervising:
@@ -89,7 +91,7 @@ class _Parts:
     def supervising(self) -> bool:
         return self._thread.is_alive()
 
-    def start(self, screen: "LiveScreen | PlainScreen") -> None:
+    def start(self, screen: "Screen") -> None:
         from penstock.pipelines.supervisor import Order, Supervisor
 
         def report(text: str) -> None:
@@ -147,7 +149,7 @@ class _Parts:
             self._failure = error
 
 
-def _screen() -> "LiveScreen | PlainScreen":
+def _screen() -> "Screen":
     from penstock.demo.view import LiveScreen, PlainScreen
 
     return LiveScreen() if sys.stdout.isatty() else PlainScreen()

@@ -7,7 +7,7 @@ the numbers come from the board and the supervisor.
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from penstock.demo.board import Board, StockLine
 from penstock.demo.prices import AVERAGES, LATENESS, PRICES, WINDOW
@@ -165,6 +165,20 @@ def line(board: Board, facts: Facts) -> str:
             window = stock.window
             parts.append(f"{name} average {window.average:,.2f} high {window.high:,.2f}")
     return "; ".join(parts)
+
+
+class Screen(Protocol):
+    """Where the demo shows itself, for as long as it is entered."""
+
+    def report(self, text: str) -> None:
+        """Something happened."""
+
+    def show(self, board: Board, facts: Facts) -> None:
+        """How everything is now."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
 
 
 class PlainScreen:
