@@ -130,10 +130,7 @@ def _parts(schema: Schema) -> list[Schema]:
     if isinstance(schema, list):
         return schema
     parts = [schema[key] for key in ("items", "values") if key in schema]
-    parts += [field["type"] for field in schema.get("fields", ())]
-    if isinstance(schema["type"], (dict, list)):
-        parts.append(schema["type"])
-    return parts
+    return parts + [field["type"] for field in schema.get("fields", ())]
 
 
 def _loaded(schema: str | Schema) -> Schema:
@@ -175,8 +172,6 @@ def _compact(schema: Schema, seen: set[str], *, plain: bool) -> Schema:
     for key in ("items", "values"):
         if key in out:
             out[key] = _compact(out[key], seen, plain=plain)
-    if isinstance(out["type"], (dict, list)):
-        out["type"] = _compact(out["type"], seen, plain=plain)
     if "fields" in out:
         out["fields"] = [
             {**field, "type": _compact(field["type"], seen, plain=plain)} for field in out["fields"]

@@ -85,8 +85,6 @@ def _mapped(schema: Schema, path: str, tagged: bool) -> Mapped:
     if isinstance(schema, str):
         return _PRIMITIVES[schema]
     kind = schema["type"]
-    if isinstance(kind, (dict, list)):
-        return _mapped(kind, path, tagged)
     if kind in ("record", "error"):
         return _record(schema, path, tagged)
     if kind == "array":
@@ -235,8 +233,6 @@ def _type_name(schema: Schema) -> str:
     if isinstance(schema, str):
         return schema
     kind = schema["type"]
-    if isinstance(kind, (dict, list)):
-        return _type_name(kind)
     return str(schema["name"] if kind in NAMED else kind)
 
 
@@ -260,8 +256,7 @@ _CLASSES: dict[str, tuple[type, ...]] = {
 def _python_types(schema: Schema) -> tuple[type, ...]:
     if isinstance(schema, dict) and schema.get("logicalType") == "decimal":
         return (Decimal,)
-    kind = schema if isinstance(schema, str) else schema["type"]
-    return _CLASSES[kind] if isinstance(kind, str) else _python_types(kind)
+    return _CLASSES[schema if isinstance(schema, str) else schema["type"]]
 
 
 def avro_schema(spark_type: t.DataType, name: str = "Value", namespace: str = "") -> Schema:

@@ -19,6 +19,8 @@ from penstock.spark.formats.raw_format import Raw
 
 # What a record has besides its value; as columns of the frame they pass as they are.
 ASIDE = ("topic", "partition", "headers", DEAD_LETTER)
+# Where a record was read. With all of the first three, topic and partition are not where to write.
+PLACE = ("topic", "partition", "offset", "timestamp", "timestampType")
 
 
 def encode(
@@ -32,13 +34,18 @@ def encode(
 ) -> DataFrame:
     """Records of the frame's rows: key, value, and topic, partition, headers where there are any.
 
+    A frame that still says where its records were read (topic, partition and offset) loses that
+    and the timestamp: they are neither part of the value nor where to write.
+
     `value` is a column, or several that become one struct; by default the column `value`, or else
     all columns that are not key, topic, partition or headers. `key` is likewise a column or
     several, by default the column `key` if there is one. With a column `dead_letter` (see
     `decode`), dead letters stand in the place of their rows, and `topic` is that of the others.
     """
+    if set(PLACE[:3]) <= set(frame.columns):
+        frame = frame.drop(*(name for name in PLACE if name not in _named(value, key)))
     key_columns = key if key is not None else ("key" if "key" in frame.columns else None)
-    value_columns = value if value is not None else _value_columns(frame, key_columns)
+    value_columns = value if value is not None else _value_columns(frame)
     is_good = f.col(DEAD_LETTER).isNull() if DEAD_LETTER in frame.columns else None
     columns = {"value": _column(frame, value_columns, is_good)}
     formats = {"value": format}
@@ -53,12 +60,16 @@ def encode(
     return encoded if topic is None else encoded.withColumn("topic", topic_of(encoded, topic))
 
 
-def _value_columns(frame: DataFrame, key: str | Sequence[str] | None) -> str | list[str]:
+def _named(*given: str | Sequence[str] | None) -> set[str]:
+    """The columns that the caller asked for by name."""
+    words = [[one] if isinstance(one, str) else list(one or ()) for one in given]
+    return {name for names in words for name in names}
+
+
+def _value_columns(frame: DataFrame) -> str | list[str]:
     rest = [name for name in frame.columns if name not in ASIDE and name != "key"]
     if rest == ["value"]:
         return "value"
-    if isinstance(key, str) and key != "key" and rest == [key]:
-        return rest
     if not rest:
         raise SchemaError(f"no column is left for the value; there are {', '.join(frame.columns)}")
     return rest
