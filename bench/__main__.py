@@ -35,6 +35,7 @@ from bench.rows import (
     process,
     produce,
     scale,
+    spark,
     transactions,
 )
 from bench.subjects import Subjects, fresh
@@ -56,6 +57,12 @@ ROWS: dict[str, Measure] = {
     "transactions": transactions.transactions,
     "read-committed": transactions.read_committed,
     "compaction": compaction.compaction,
+    "spark-source": spark.source,
+    "spark-sink": spark.sink,
+    "spark-windows": spark.windows,
+    "spark-delta": spark.delta,
+    "spark-micro": spark.micro,
+    "spark-scale": spark.scale,
 }
 DISK_SPARE_BYTES = 4_000_000_000
 

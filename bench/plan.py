@@ -29,6 +29,8 @@ class Plan:
     commits: int = 20_000
     members: int = 100
     transactions: int = 1_000
+    spark_bytes: int = 400_000_000  # What Spark reads in a round.
+    spark_triggers: int = 40
 
 
 FULL = Plan()
@@ -40,6 +42,7 @@ USUAL = Plan(
     stored_bytes=(1_000_000_000, 4_000_000_000),
     records=300_000,
     commits=10_000,
+    spark_bytes=200_000_000,
 )
 QUICK = Plan(
     rounds=1,
@@ -55,6 +58,8 @@ QUICK = Plan(
     records=50_000,
     commits=2_000,
     transactions=200,
+    spark_bytes=40_000_000,
+    spark_triggers=12,
 )
 
 

@@ -29,7 +29,7 @@ class Goal:
     def text(self, unit: str) -> str:
         """The goal in the words of the table."""
         mark, bound = ("≥", self.at_least) if self.at_least is not None else ("≤", self.at_most)
-        return f"{mark} {bound:g} × {self.beside}" if self.beside else f"{mark} {bound:g} {unit}"
+        return f"{mark} {bound:g} × {self.beside}" if self.beside else f"{mark} {bound:,g} {unit}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,8 @@ def machine() -> dict[str, str]:
 
 def table(rows: Sequence[Row]) -> str:
     """The table as Markdown, ready for the README."""
-    subjects = ["penstock", "raw", "kafka"]
+    subjects = [OURS, "raw", "kafka", "official"]  # The last is Spark's own connector.
+    subjects = [name for name in subjects if any(row.rounds.get(name) for row in rows)]
     lines = [
         "| work | " + " | ".join(subjects) + " | goals |",
         "| --- | " + " | ".join("---:" for _ in subjects) + " | --- |",
@@ -112,7 +113,7 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         cells = [cell(row, subject) for subject in subjects]
         verdicts = "; ".join(
-            f"{goal.text(row.unit)}: {value:.2f} {'met' if met else 'MISSED'}"
+            f"{goal.text(row.unit)}: {value:,.2f} {'met' if met else 'MISSED'}"
             for goal, value, met in row.verdicts()
         )
         words = [row.work, *cells, "; ".join(w for w in (verdicts, row.note) if w)]
@@ -126,7 +127,9 @@ def cell(row: Row, subject: str) -> str:
         return ""
     cpu = row.server_cpu_s_per_gb.get(subject)
     beside = f" ({cpu:.2f} s CPU/GB)" if cpu is not None else ""
-    return f"{row.figure(subject):.4g} {row.unit}{beside}"
+    figure = row.figure(subject)
+    text = f"{figure:,.0f}" if figure >= 10_000 else f"{figure:.4g}"
+    return f"{text} {row.unit}{beside}"
 
 
 def save(path: Path, about: Mapping[str, str], rows: Sequence[Row]) -> None:
