@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from tests.support.broker import BrokerProcess
+from tests.support.processes import ServerProcess
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +31,7 @@ class Seen:
             return sorted(row for batch in self.batches.values() for row in batch)
 
 
-def stream(spark: "SparkSession", broker: BrokerProcess, **options: str) -> "DataFrame":
+def stream(spark: "SparkSession", broker: ServerProcess, **options: str) -> "DataFrame":
     reader = spark.readStream.format("penstock").option("kafka.bootstrap.servers", broker.address)
     return (
         reader.options(startingOffsets="earliest", columns="topic,partition,offset")

@@ -4,13 +4,17 @@ The one place where `kafka.*` options of a Spark job become connections. Setting
 librdkafka or Java's client alone have no meaning here.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from penstock.client.cluster import ClusterClient
+from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
 from penstock.client.security import Security
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, RetriableError, UnknownTopicOrPartition
 
 _CLIENT_ID = "penstock-spark"
+T = TypeVar("T")
 
 
 def cluster_for(settings: Mapping[str, str]) -> ClusterClient:
@@ -33,3 +37,23 @@ def whole_number(settings: Mapping[str, str], name: str, default: int) -> int:
     if not text.strip().isdigit():
         raise ConfigError(f"{name}={text} is not a number")
     return int(text)
+
+
+def persistently(
+    cluster: ClusterClient, attempt: Callable[[], T], *, retries: int = 0, pause_s: float = 0.1
+) -> T:
+    """Try until it works, while what goes wrong may pass: a broker restarts, a leader moves.
+
+    Gives up after `default.api.timeout.ms`, but not before so many retries.
+    """
+    deadline_s = time.monotonic() + cluster.api_timeout_s
+    while True:
+        try:
+            return attempt()
+        except UnknownTopicOrPartition:
+            raise  # Retriable for one who just created it; here it is an answer.
+        except (RetriableError, BrokerUnreachableError, KafkaTimeoutError):
+            if retries <= 0 and time.monotonic() > deadline_s:
+                raise
+            retries -= 1
+        time.sleep(pause_s)

@@ -26,8 +26,8 @@ _MAGIC_AT = 16
 _MAGIC = 2
 _CODEC_BITS = 0x07
 _LOG_APPEND_TIME = 0x08
-_TRANSACTIONAL = 0x10
 _CONTROL = 0x20
+_OF_TRANSACTION = 0x30  # Transactional, or a control batch.
 _LAST_DELTA_AT = 23
 _INT32 = struct.Struct(">i")
 _OFFSET_AND_LENGTH = struct.Struct(">qi")
@@ -62,53 +62,61 @@ class AbortedRanges:
         self._producers: set[int] = set()
 
     def drops(self, header: BatchHeader, batch: memoryview) -> bool:
-        """Whether a batch is not for a committed read; batches must come in order."""
+        """Whether a control or transactional batch is not for the reader; called in order."""
         while self._waiting and self._waiting[-1][0] <= header.last_offset:
             self._producers.add(self._waiting.pop()[1])
-        if header.attributes & _CONTROL:
-            if header.producer_id in self._producers and _is_abort(batch):
-                self._producers.discard(header.producer_id)
-            return True
-        return bool(header.attributes & _TRANSACTIONAL) and header.producer_id in self._producers
+        if not header.attributes & _CONTROL:
+            return header.producer_id in self._producers
+        if header.producer_id in self._producers and _is_abort(batch):
+            self._producers.discard(header.producer_id)
+        return True
+
+
+class _Whole(NamedTuple):
+    """A batch whose checksum is right."""
+
+    header: BatchHeader
+    data: memoryview  # What it lies in: the fetched bytes, or those converted from old ones.
+    at: int
 
 
 def walk(data: memoryview, aborted: Iterable[tuple[int, int]] = ()) -> Walked:
     """The batches of a fetch that count; CorruptRecord where one is damaged."""
     ranges = AbortedRanges(aborted)
     kept: list[_Whole] = []
-    next_offset = None
+    next_offset, is_in_place = None, True
     for whole in _batches(data):
-        next_offset = whole.header.next_offset
-        if not ranges.drops(whole.header, whole.batch) and whole.header.record_count:
+        header, within, at = whole
+        attributes = header.attributes
+        next_offset = header.base_offset + header.last_offset_delta + 1
+        if attributes & _OF_TRANSACTION and ranges.drops(header, within[at:]):
+            continue
+        if header.record_count:
             kept.append(whole)
-    if all(whole.at is not None and not whole.header.attributes & _CODEC_BITS for whole in kept):
-        return Walked(data, [_in_place(whole) for whole in kept], next_offset)
+            is_in_place = is_in_place and within is data and not attributes & _CODEC_BITS
+    if is_in_place:
+        spans = [
+            _span(header, at + HEADER_BYTES, at + LOG_OVERHEAD + header.batch_length)
+            for header, _, at in kept
+        ]
+        return Walked(data, spans, next_offset)
     return Walked(*_joined(kept), next_offset)
-
-
-class _Whole(NamedTuple):
-    header: BatchHeader
-    batch: memoryview
-    at: int | None  # Where it begins in the fetched bytes; None: it was converted from old ones.
 
 
 def _batches(data: memoryview) -> Iterator[_Whole]:
     """Each whole batch; a broker may cut the last one off, which then comes with the next fetch."""
     at, size = 0, len(data)
     while at + _MAGIC_AT < size:
-        (length,) = _INT32.unpack_from(data, at + _SIZE_AT)
+        _, length = _OFFSET_AND_LENGTH.unpack_from(data, at)
         end = at + LOG_OVERHEAD + length
         if length <= _MAGIC_AT - LOG_OVERHEAD:
             raise CorruptRecord(f"a batch or message of {length} bytes")
         if end > size:
             return
         if data[at + _MAGIC_AT] < _MAGIC:
-            for header, batch, _ in _batches(
-                memoryview(convert_up(data[at:end], keep_offsets=True))
-            ):
-                yield _Whole(header, batch, None)
+            yield from _batches(memoryview(convert_up(data[at:end], keep_offsets=True)))
         else:
-            yield _Whole(check_batch(data, at), data[at:end], at)
+            yield _Whole(check_batch(data, at), data, at)
         at = end
 
 
@@ -117,18 +125,13 @@ def _is_abort(batch: memoryview) -> bool:
     return any(marker is not None and marker.type is ControlType.ABORT for marker in markers)
 
 
-def _in_place(whole: _Whole) -> Span:
-    assert whole.at is not None
-    return _span(whole.header, whole.at + HEADER_BYTES, whole.at + whole.header.size_bytes)
-
-
 def _joined(kept: list[_Whole]) -> tuple[memoryview, list[Span]]:
     """The payloads, decompressed, one after the other in new bytes."""
     payloads: list[bytes] = []
     spans: list[Span] = []
     at = 0
-    for header, batch, _ in kept:
-        payload = read_payload(header, batch, bytes_max=DECOMPRESSED_BYTES_MAX)
+    for header, data, start in kept:
+        payload = read_payload(header, data[start:], bytes_max=DECOMPRESSED_BYTES_MAX)
         spans.append(_span(header, at, at + len(payload)))
         payloads.append(payload)
         at += len(payload)
@@ -136,6 +139,7 @@ def _joined(kept: list[_Whole]) -> tuple[memoryview, list[Span]]:
 
 
 def _span(header: BatchHeader, start: int, end: int) -> Span:
+    append_time_ms = header.max_timestamp if header.attributes & _LOG_APPEND_TIME else None
     return Span(
         start,
         end,
@@ -143,7 +147,7 @@ def _span(header: BatchHeader, start: int, end: int) -> Span:
         header.last_offset_delta,
         header.base_offset,
         header.base_timestamp,
-        header.max_timestamp if header.attributes & _LOG_APPEND_TIME else None,
+        append_time_ms,
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypeVar
 
+from penstock.client.settings import known_keys
 from penstock.client.values import TopicPartition
 from penstock.errors import ConfigError
 from penstock.spark.schema import COLUMNS, DEFAULT_COLUMNS
@@ -80,6 +81,15 @@ class ReadOptions:
     fetch_offset_retry_interval_ms: int = 1_000
 
     @property
+    def without_effect(self) -> list[str]:
+        """Settings of Kafka's consumer that say nothing to this reader, which is none."""
+        return sorted(
+            name
+            for name in self.client_settings
+            if name not in _WITH_EFFECT and not name.startswith(("ssl.", "sasl."))
+        )
+
+    @property
     def read_committed(self) -> bool:
         return self.client_settings.get("isolation.level") == "read_committed"
 
@@ -104,6 +114,7 @@ def read_options(raw: Mapping[str, str], *, streaming: bool) -> ReadOptions:
     """The options of a read; OptionError names the first that is wrong."""
     given = _Given(raw, known=_READ_NAMES, what="read")
     settings = _client_settings(given, _REFUSED_FOR_READERS)
+    _check_known(settings)
     _check_isolation(settings)
     if streaming:
         _refuse_ends(given)
@@ -244,6 +255,22 @@ _SPARKS_OWN = (
     "__partition_columns",
 )
 
+_WITH_EFFECT = frozenset(
+    {
+        "bootstrap.servers",
+        "client.id",
+        "default.api.timeout.ms",
+        "fetch.max.bytes",
+        "fetch.max.wait.ms",
+        "group.id",
+        "isolation.level",
+        "max.partition.fetch.bytes",
+        "request.timeout.ms",
+        "retry.backoff.ms",
+        "security.protocol",
+    }
+)
+
 _WHERE_TO_START = "use the option 'startingOffsets' to say where to begin"
 _FIXED_BYTES = "keys and values are always bytes; use DataFrame operations to convert them"
 _REFUSED_FOR_READERS = {
@@ -272,6 +299,16 @@ def _client_settings(given: _Given, refused: Mapping[str, str]) -> dict[str, str
     if not settings.get("bootstrap.servers", "").strip():
         raise OptionError("Option 'kafka.bootstrap.servers' must be specified: host:port,...")
     return settings
+
+
+def _check_known(settings: Mapping[str, str]) -> None:
+    known = known_keys("consumer")
+    for name in settings:
+        # What belongs to TLS and SASL is checked where it is used.
+        if name not in known and not name.startswith(("ssl.", "sasl.")):
+            near = get_close_matches(name, known, n=1, cutoff=0.6)
+            hint = f"; did you mean 'kafka.{near[0]}'?" if near else ""
+            raise OptionError(f"Option 'kafka.{name}': Kafka's consumers have no {name!r}{hint}")
 
 
 def _check_isolation(settings: Mapping[str, str]) -> None:

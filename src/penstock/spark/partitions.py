@@ -5,21 +5,14 @@ may pass, and answers in offsets.
 """
 
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from penstock.client.cluster import ClusterClient
-from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
 from penstock.client.operations.offsets import OffsetSpec, list_offsets
+from penstock.client.raw_cluster import persistently
 from penstock.client.values import OffsetAndTimestamp, TopicPartition
-from penstock.errors import (
-    ErrorCode,
-    ProtocolError,
-    RetriableError,
-    UnknownTopicOrPartition,
-    error_for,
-)
+from penstock.errors import ErrorCode, ProtocolError, error_for
 from penstock.protocol.messages.metadata import MetadataResponseTopic
 from penstock.spark import data_loss
 from penstock.spark.offsets import Offsets
@@ -139,15 +132,12 @@ class TopicsNow:
         return found
 
     def _persistently(self, attempt: Callable[[], T]) -> T:
-        """Try as often as `fetchOffset.numRetries` allows while what went wrong may pass."""
-        for _ in range(self.options.fetch_offset_retries):
-            try:
-                return attempt()
-            except UnknownTopicOrPartition:
-                raise
-            except (RetriableError, BrokerUnreachableError, KafkaTimeoutError):
-                time.sleep(self.options.fetch_offset_retry_interval_ms / 1000)
-        return attempt()
+        return persistently(
+            self.cluster,
+            attempt,
+            retries=self.options.fetch_offset_retries,
+            pause_s=self.options.fetch_offset_retry_interval_ms / 1000,
+        )
 
 
 def _numbered(topics: Iterable[MetadataResponseTopic]) -> dict[TopicPartition, bytes]:

@@ -16,8 +16,9 @@ from penstock.client.cluster import ClusterClient
 from penstock.client.errors import ClientError
 from penstock.client.operations.group_offsets import alter_group_offsets, group_offsets
 from penstock.client.operations.groups import list_groups
+from penstock.client.raw_cluster import persistently
 from penstock.client.values import OffsetAndMetadata, TopicPartition
-from penstock.errors import ProtocolError
+from penstock.errors import ProtocolError, UnknownTopicOrPartition
 from penstock.spark.offsets import Offsets
 from penstock.spark.options import ReadOptions
 
@@ -56,14 +57,18 @@ class Progress:
             return
         if self.group_id is None and self._is_announced:
             self.group_id = self._find_group()
-        if self.group_id is not None:
+        if self.group_id is None:
+            return
+        try:
             commit_progress(self._connect(), self.group_id, offsets)
-            self._committed = dict(offsets)
+        except UnknownTopicOrPartition:
+            return  # A topic is gone: who looks for its end is about to say so.
+        self._committed = dict(offsets)
 
     def _find_group(self) -> str | None:
         """The group in which the first task of this run left the word of the run."""
         cluster = self._connect()
-        for listed in list_groups(cluster):
+        for listed in persistently(cluster, lambda: list_groups(cluster)):
             if listed.group_id.startswith(self.options.group_id_prefix):
                 notes = (at.metadata for at in group_offsets(cluster, listed.group_id).values())
                 if _RUN + self.run in notes:
@@ -85,7 +90,9 @@ def commit_progress(
     """One commit by one who is no member."""
     commits = {p: OffsetAndMetadata(offset, note) for p, offset in offsets.items()}
     try:
-        alter_group_offsets(cluster, group_id, commits)
+        persistently(cluster, lambda: alter_group_offsets(cluster, group_id, commits))
+    except UnknownTopicOrPartition:
+        raise
     except ProtocolError as error:
         raise ClientError(
             f"The progress of the query could not be committed to the group {group_id!r}: {error}. "

@@ -28,6 +28,7 @@ from penstock.spark.options import ReadOptions
 
 _FIRST_BYTES_PER_RECORD = 2048  # A guess until the first fetch tells.
 _FETCH_BYTES_MIN = 256 * 1024
+_MAX_WAIT_MS = 500
 
 
 def read_range(
@@ -41,6 +42,7 @@ def read_range(
             topic_id=topic_id,
             read_committed=options.read_committed,
             fetch_bytes=_first_fetch_bytes(options, wanted),
+            max_wait_ms=whole_number(options.client_settings, "fetch.max.wait.ms", _MAX_WAIT_MS),
             timeout_s=options.poll_timeout_ms / 1000,
         )
         try:

@@ -1,5 +1,6 @@
 """`spark.read`: the records between two bounds, planned on the driver, read by the tasks."""
 
+import logging
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -12,6 +13,8 @@ from penstock.spark.options import OptionError, ReadOptions
 from penstock.spark.partitions import TopicsNow, missing_topics
 from penstock.spark.range_reader import read_range
 
+_LOG = logging.getLogger("penstock.spark")
+
 
 class RangePartition(InputPartition):
     """What one task reads."""
@@ -20,6 +23,13 @@ class RangePartition(InputPartition):
         super().__init__(None)
         self.wanted = wanted
         self.topic_id = topic_id
+
+
+def warn_of_settings(options: ReadOptions) -> None:
+    """Say once, on the driver, which settings of a consumer do nothing here."""
+    if options.without_effect:
+        names = ", ".join(f"kafka.{name}" for name in options.without_effect)
+        _LOG.warning("Without effect on a penstock read: %s", names)
 
 
 class PenstockReader(DataSourceReader):
@@ -31,6 +41,7 @@ class PenstockReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """The ranges between the bounds as they are now, cut as the options ask."""
         options = self.options
+        warn_of_settings(options)
         with cluster_for(options.client_settings) as cluster:
             now = TopicsNow(options, cluster)
             ids = now.partitions()

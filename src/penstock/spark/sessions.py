@@ -33,8 +33,9 @@ def session(
 ) -> SparkSession:
     """A session in which `format("penstock")` works; the running one, where there is one.
 
-    `master` defaults to all cores of this machine. `workers_python` is the interpreter of the
-    workers, for a cluster whose machines have it elsewhere than this one.
+    `master` defaults to SPARK_MASTER of the environment, or to all cores of this machine.
+    `workers_python` is the interpreter of the workers, for a cluster whose machines have it
+    elsewhere than this one.
     """
     _prepare_environment(workers_python)
     master = master or os.environ.get("SPARK_MASTER") or "local[*]"

@@ -23,15 +23,18 @@ from penstock.client.cluster import ClusterClient
 from penstock.client.raw_cluster import cluster_for
 from penstock.client.raw_fetch import NO_TOPIC_ID
 from penstock.client.values import TopicPartition
+from penstock.errors import UnknownTopicOrPartition
 from penstock.spark import data_loss
 from penstock.spark.offsets import OffsetRange, Offsets, available, flat, limited, nested, split
 from penstock.spark.options import OptionError, ReadOptions
 from penstock.spark.partitions import TopicsNow, missing_topics
 from penstock.spark.progress import Announcement, Progress, announce
 from penstock.spark.range_reader import read_range
-from penstock.spark.reader import RangePartition
+from penstock.spark.reader import RangePartition, warn_of_settings
 
 _QUERY_ID = "sql.streaming.queryId"
+# An idle query asks for the end of its topics a hundred times a second; new partitions can wait.
+_LOOK_EVERY_S = 1.0
 
 Nested = dict[str, dict[str, int]]
 
@@ -111,11 +114,14 @@ class Watch:
     """The topics of one running query, as the driver sees them."""
 
     def __init__(self, options: ReadOptions) -> None:
+        warn_of_settings(options)
         self.options = options
         self.latest: Offsets = {}
         self.topic_ids: dict[str, bytes] = {}
         self.progress = Progress(options, self.connect)
         self._cluster: ClusterClient | None = None
+        self._there: Mapping[TopicPartition, bytes] = {}
+        self._looked_s = float("-inf")
         self._target: Offsets | None = None  # Where a query of all that is available now stops.
         self._last_batch_s: float | None = None
 
@@ -146,11 +152,8 @@ class Watch:
 
     def next_end(self, start: Offsets, *, takes_all: bool) -> Offsets:
         """Where the next batch ends; all before `start` is processed."""
-        there = self._look()
         self.processed(start)
-        self._check_gone(start, there)
-        begin = {**self._begin_of_new(start, there), **{p: start[p] for p in start if p in there}}
-        self.latest = self._ends(begin)
+        begin = self._begin_and_end(start)
         end = self.latest if self._target is None else self._up_to_target(begin)
         if takes_all:
             return end
@@ -161,6 +164,21 @@ class Watch:
         if end != start:
             self._last_batch_s = time.monotonic()
         return end
+
+    def _begin_and_end(self, start: Offsets) -> Offsets:
+        """Look where the topics end now; where the next batch begins, with new partitions."""
+        try:
+            return self._looked_at(start, self._look(seconds_old=_LOOK_EVERY_S))
+        except UnknownTopicOrPartition:  # Deleted since the last look.
+            return self._looked_at(start, self._look())
+
+    def _looked_at(self, start: Offsets, there: Mapping[TopicPartition, bytes]) -> Offsets:
+        gone = {p: at for p, at in start.items() if p not in there}
+        if gone:
+            data_loss.report(self.options.fail_on_data_loss, data_loss.partitions_gone(gone))
+        begin = {**self._begin_of_new(start, there), **{p: start[p] for p in start if p in there}}
+        self.latest = self._ends(begin)
+        return begin
 
     def plan(self, start: Offsets, end: Offsets) -> list[InputPartition]:
         """One range or more for each partition with records between the offsets."""
@@ -187,26 +205,20 @@ class Watch:
         """Tell the group how far the query is."""
         self.progress.commit(offsets)
 
-    def _look(self) -> dict[TopicPartition, bytes]:
-        """The partitions now; a topic with another id than before was created anew."""
-        there = self.now.partitions()
-        ids = {partition.topic: topic_id for partition, topic_id in there.items()}
+    def _look(self, *, seconds_old: float = 0.0) -> Mapping[TopicPartition, bytes]:
+        """The partitions now, or a moment ago; one with another id than before is created anew."""
+        if time.monotonic() - self._looked_s < seconds_old:
+            return self._there
+        self._there = self.now.partitions()
+        self._looked_s = time.monotonic()
         known = self.topic_ids
-        anew = [
-            topic
-            for topic, topic_id in ids.items()
-            if NO_TOPIC_ID not in (topic_id, known.get(topic, NO_TOPIC_ID))
-            and topic_id != known[topic]
-        ]
+        ids = {partition.topic: topic_id for partition, topic_id in self._there.items()}
         self.topic_ids = {**known, **ids}
-        for topic in anew:
-            data_loss.report(self.options.fail_on_data_loss, data_loss.created_anew(topic))
-        return there
-
-    def _check_gone(self, start: Offsets, there: Mapping[TopicPartition, bytes]) -> None:
-        gone = {p: at for p, at in start.items() if p not in there}
-        if gone:
-            data_loss.report(self.options.fail_on_data_loss, data_loss.partitions_gone(gone))
+        for topic, topic_id in ids.items():
+            before = known.get(topic, NO_TOPIC_ID)
+            if NO_TOPIC_ID not in (before, topic_id) and before != topic_id:
+                data_loss.report(self.options.fail_on_data_loss, data_loss.created_anew(topic))
+        return self._there
 
     def _begin_of_new(
         self, start: Offsets, there: Mapping[TopicPartition, object]

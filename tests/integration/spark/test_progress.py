@@ -5,6 +5,9 @@ import sys
 from pathlib import Path
 from threading import Event
 
+import confluent_kafka
+import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from tests.support.broker import BrokerProcess
 from tests.support.spark_queries import Seen, run_available, stream
@@ -85,3 +88,19 @@ def test_nothing_is_committed_where_that_is_not_wanted(
     run_available(stream(spark, shared_broker, **options), tmp_path, seen)
     assert len(seen.rows) == 5
     assert groups(shared_broker, "secretly") == []
+
+
+def test_a_group_with_members_of_its_own_is_named_as_the_reason(
+    spark: SparkSession, shared_broker: BrokerProcess, tmp_path: Path
+) -> None:
+    Topic(shared_broker.port, "shared").put([b"a"])
+    settings = {"bootstrap.servers": shared_broker.address, "group.id": "theirs"}
+    member = confluent_kafka.Consumer(settings)
+    try:
+        member.subscribe(["shared"])
+        eventually(lambda: member.poll(0.2) or member.assignment(), timeout_s=60)
+        options = {"subscribe": "shared", "kafka.group.id": "theirs"}
+        with pytest.raises(StreamingQueryException, match="committed to the group 'theirs'"):
+            run_available(stream(spark, shared_broker, **options), tmp_path, Seen())
+    finally:
+        member.close()

@@ -169,8 +169,23 @@ def test_a_deleted_topic_is_named(
 ) -> None:
     topic, seen = Topic(shared_broker.port, "dropped"), Seen()
     topic.put([b"a"] * 5)
-    frame = stream(spark, shared_broker, subscribe="dropped")
+    options = {"subscribe": "dropped", "kafka.group.id": "dropper"}
+    frame = stream(spark, shared_broker, **options)
     run_available(frame, tmp_path / "query", seen)
     topic.delete()
     text = failure(frame, tmp_path / "query")
     assert "Partitions are gone: Topic 'dropped', partition 0 (read up to offset 5)" in text
+
+
+def test_a_query_lives_through_a_broker_that_is_killed_and_comes_back(
+    spark: SparkSession, broker: BrokerProcess, tmp_path: Path
+) -> None:
+    topic, seen = Topic(broker.port, "survivor"), Seen()
+    topic.put([b"a"] * 5)
+    with running(stream(spark, broker, subscribe="survivor"), tmp_path / "query", seen):
+        eventually(lambda: len(seen.rows) == 5, timeout_s=60)
+        broker.kill()
+        broker.start()
+        topic.put([b"b"] * 5)
+        eventually(lambda: len(seen.rows) >= 10, timeout_s=60)
+    assert seen.rows == offsets("survivor", 0, range(10))

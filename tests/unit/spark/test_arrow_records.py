@@ -65,6 +65,25 @@ def test_columns_hold_what_the_records_hold(
     assert offset_after(memoryview(data)) == base
 
 
+@given(st.lists(st.lists(st.binary(max_size=200), min_size=1, max_size=5), min_size=60))
+def test_many_small_batches_are_followed_in_step(drawn: list[list[bytes]]) -> None:
+    data, expected = b"", []
+    for values in drawn:
+        base = len(expected)
+        records = [Record(base + n, 7, None, value) for n, value in enumerate(values)]
+        data += build_batch(records, base_offset=base)
+        expected += [tuple(record) for record in records]
+    assert rows(data) == expected
+
+
+def test_one_bad_batch_among_many_is_named() -> None:
+    good = bytes(build_batch([Record(0, 0, None, b"")]))
+    header = read_header(good)._replace(record_count=1, base_offset=77)
+    bad = bytes(seal(header, varint(2) + b"\0\0" + varint(0)))
+    with pytest.raises(CorruptRecord, match="batch at offset 77 do not fill it"):
+        rows(good * 50 + bad + good * 50)
+
+
 @given(contents, st.integers(0, 2000), st.integers(0, 2000))
 def test_only_offsets_within_the_range_come_out(drawn: list[Any], start: int, end: int) -> None:
     records = records_of(drawn, 0)

