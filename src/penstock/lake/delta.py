@@ -66,7 +66,8 @@ class DeltaLakeTable:
         assert self._table is not None, "evolve() comes first"
         properties = CommitProperties(app_transactions=[Transaction(query_id, batch_id)])
         if self._spec.merge is not None and files:
-            merge_batch(self._table, self._spec, files, properties)
+            columns = arrow_schema(self._table)
+            merge_batch(self._table, self._spec, files, columns, properties)
             return
         # A batch without rows is remembered too: its number must not come again.
         self._table.create_write_transaction(

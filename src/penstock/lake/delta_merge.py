@@ -14,19 +14,23 @@ from deltalake import DeltaTable
 from deltalake.transaction import CommitProperties
 
 from penstock.lake.errors import LakeError
-from penstock.lake.files import DataFile, table_schema
+from penstock.lake.files import DataFile, rows_schema
 from penstock.lake.layout import with_partition_columns
 from penstock.lake.schema import conform
 from penstock.lake.spec import Merge, TableSpec
 
 
 def merge_batch(
-    table: DeltaTable, spec: TableSpec, files: Sequence[DataFile], properties: CommitProperties
+    table: DeltaTable,
+    spec: TableSpec,
+    files: Sequence[DataFile],
+    columns: pa.Schema,
+    properties: CommitProperties,
 ) -> None:
     """Update the rows whose keys are there, insert the others, in one log entry."""
     merge = spec.merge
     assert merge is not None
-    rows = last_of_each_key(staged_rows(spec, files), merge)
+    rows = last_of_each_key(staged_rows(spec, files, columns), merge)
     merger = table.merge(
         rows,
         predicate=_same_key(rows, merge.on),
@@ -43,16 +47,27 @@ def merge_batch(
     merger.when_not_matched_insert_all(predicate=f"{gone} IS NOT TRUE").execute()
 
 
-def staged_rows(spec: TableSpec, files: Sequence[DataFile]) -> pa.Table:
+def staged_rows(spec: TableSpec, files: Sequence[DataFile], columns: pa.Schema) -> pa.Table:
     """The rows that the tasks have written for this batch, with all columns of the table."""
-    schema = files[0].arrow_schema()
-    wanted = table_schema(spec, schema)
+    rows = rows_schema(spec, columns)
     batches = []
     for file in files:
         for batch in pq.read_table(Path(spec.directory, file.path)).to_batches():
-            whole = with_partition_columns(conform(batch, schema), spec.partition_by)
-            batches.append(whole.select(wanted.names))
-    return pa.Table.from_batches(batches, schema=wanted)
+            whole = conform(_with_folder_values(spec, file, batch), rows)
+            whole = with_partition_columns(whole, spec.partition_by)
+            batches.append(whole.select(columns.names))
+    return pa.Table.from_batches(batches, schema=columns)
+
+
+def _with_folder_values(spec: TableSpec, file: DataFile, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with the columns whose values stand in the folder's name."""
+    for column, value in zip(spec.partition_by, file.values, strict=True):
+        if not column.is_date:
+            kind = file.arrow_schema().field(column.name).type
+            scalar = pa.scalar(value, pa.string()).cast(kind)
+            values = pa.repeat(scalar, batch.num_rows)
+            batch = batch.append_column(pa.field(column.name, kind), values)
+    return batch
 
 
 def last_of_each_key(rows: pa.Table, merge: Merge) -> pa.Table:

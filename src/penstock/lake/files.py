@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from penstock.lake import layout
 from penstock.lake.errors import LakeError
-from penstock.lake.schema import conform, lake_schema, unify
+from penstock.lake.schema import conform, lake_schema, towards, unify
 from penstock.lake.spec import OWN_FOLDER, TableSpec
 from penstock.lake.statistics import delta_statistics
 
@@ -45,8 +45,17 @@ class DataFile:
 class TaskFiles:
     """All that one task writes for one batch."""
 
-    def __init__(self, spec: TableSpec, *, query_id: str, batch_id: int, task: int) -> None:
+    def __init__(
+        self,
+        spec: TableSpec,
+        *,
+        query_id: str,
+        batch_id: int,
+        task: int,
+        known: pa.Schema | None = None,
+    ) -> None:
         self._spec = spec
+        self._known = known or pa.schema([])  # The table's columns, as far as is known here.
         self._origin = (query_id, batch_id, task)
         self._attempt = uuid.uuid4().hex[:12]
         self._stage = stage(spec, query_id, batch_id)
@@ -59,7 +68,7 @@ class TaskFiles:
         """Rows into the files of their partitions."""
         if batch.num_rows == 0:
             return
-        wanted = unify(self._schema, lake_schema(batch.schema))
+        wanted = towards(self._known, unify(self._schema, lake_schema(batch.schema)))
         if not wanted.equals(self._schema):
             layout.partition_types(wanted, self._spec.partition_by)
             self._schema = wanted
@@ -294,10 +303,18 @@ def no_space_explained(directory: str) -> Iterator[None]:
     """A full disk is something the user can repair, so it gets a sentence."""
     try:
         yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+    except Exception as error:
+        if not _tells_of_full_disk(error):
             raise
         raise LakeError(
             f"the disk of the table {directory} is full; nothing of this batch was written: "
             "make room and start again"
         ) from error
+
+
+def _tells_of_full_disk(error: Exception) -> bool:
+    """delta-rs and SQLite have errors of their own for what the system told them."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    text = str(error)
+    return "No space left on device" in text or "database or disk is full" in text

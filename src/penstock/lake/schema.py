@@ -56,6 +56,22 @@ def lake_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema(list(_lake_fields(schema)))
 
 
+def towards(known: pa.Schema, data: pa.Schema) -> pa.Schema:
+    """The data's columns in the table's types where those are wider.
+
+    Where the two do not go together the data's own type stays, for the commit to refuse.
+    """
+    fields = []
+    for field in data:
+        at = known.get_field_index(field.name)
+        try:
+            kind = field.type if at < 0 else wider(field.type, known.field(at).type)
+        except IncompatibleSchema:
+            kind = field.type
+        fields.append(pa.field(field.name, kind))
+    return pa.schema(fields)
+
+
 def conform(batch: pa.RecordBatch, schema: pa.Schema, *, of_table: bool = False) -> pa.RecordBatch:
     """The batch with exactly these columns: cast where the type is wider, null where missing.
 

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from penstock.lake.commit import commit_batch, discard_batch
+from penstock.lake.commit import commit_batch, discard_batch, known_schema
 from penstock.lake.errors import LakeError
 from penstock.lake.files import DataFile, TaskFiles
 from penstock.lake.rows import row_maker
@@ -54,7 +54,13 @@ class LakeWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """On a worker: rows into files."""
         query_id, batch_id, task = _whose()
-        files = TaskFiles(self._spec, query_id=query_id, batch_id=batch_id, task=task)
+        files = TaskFiles(
+            self._spec,
+            query_id=query_id,
+            batch_id=batch_id,
+            task=task,
+            known=known_schema(self._spec),
+        )
         try:
             for rows in row_maker(self._spec).rows(iterator):
                 files.write(rows)

@@ -1,5 +1,6 @@
 """Batches into tables without Spark: each once, whatever is repeated, in all three formats."""
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -8,13 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.support.disk import small_disk
 from tests.unit.lake.reading import rows_of
 
 from penstock.lake.commit import commit_batch, compact_now, discard_batch
 from penstock.lake.errors import IncompatibleSchema, LakeError
 from penstock.lake.files import DataFile, TaskFiles
 from penstock.lake.query import tidy
-from penstock.lake.spec import TableSpec, parse_partitioning
+from penstock.lake.spec import Merge, TableSpec, parse_partitioning
 
 QUERY = "6ad8f001-0000-4000-8000-000000000001"
 ALL_FORMATS = pytest.mark.parametrize("kind", ["delta", "iceberg", "parquet"])
@@ -280,3 +282,60 @@ def test_a_table_taken_away_under_a_checkpoint_starts_empty(spec: Spec) -> None:
     shutil.rmtree(table.directory)
     land(table, [{"n": 2}], 1)
     assert numbers(table) == [2]
+
+
+@ALL_FORMATS
+def test_a_batch_without_rows_is_remembered_too(spec: Spec, kind: str) -> None:
+    table = spec(kind)
+    land(table, [{"n": 1}], 0)
+    commit_batch(table, [], query_id=QUERY, batch_id=1)
+    land(table, [{"n": 2}], 1)
+    assert numbers(table) == [1]
+
+
+def merging(spec: Spec, **more: Any) -> TableSpec:
+    return spec("delta", "k", merge=Merge(on=("k", "n"), **more))
+
+
+def test_merged_rows_replace_those_of_their_key_once(spec: Spec) -> None:
+    table = merging(spec)
+    land(table, [{"k": "a", "n": 1, "v": 1}, {"k": None, "n": 1, "v": 1}], 0)
+    for _ in range(2):
+        land(table, [{"k": "a", "n": 1, "v": 2}, {"k": None, "n": 1, "v": 2}], 1)
+    land(table, [{"k": "a", "n": 2, "v": 3, "more": True}], 2)
+    found = sorted((str(row["k"]), row["n"], row["v"], row["more"]) for row in rows_of(table))
+    assert found == [("None", 1, 2, None), ("a", 1, 2, None), ("a", 2, 3, True)]
+    assert not list(Path(table.directory).rglob("*.staged"))
+
+
+def test_the_last_of_several_rows_of_a_key_counts(spec: Spec) -> None:
+    rows = [{"k": "a", "n": 1, "v": v} for v in (2, 9, 5)]
+    with pytest.raises(LakeError, match=r"3 rows with k=a, n=1.*merge_order_by"):
+        land(merging(spec), rows, 0)
+    land(merging(spec, order_by="v"), rows, 0)
+    assert [row["v"] for row in rows_of(merging(spec))] == [9]
+
+
+def test_a_row_can_delete_that_of_its_key(spec: Spec) -> None:
+    table = merging(spec, delete_when="new.op = 'd'")
+    land(table, [{"k": "a", "n": n, "op": "c"} for n in range(3)], 0)
+    land(table, [{"k": "a", "n": 1, "op": "d"}, {"k": "a", "n": 7, "op": "d"}], 1)
+    assert numbers(table) == [0, 2]
+
+
+def test_a_key_that_the_rows_do_not_have_is_named(spec: Spec) -> None:
+    with pytest.raises(LakeError, match="merge_on names n, but the rows have k, v"):
+        land(merging(spec), [{"k": "a", "v": 1}], 0)
+
+
+def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", size_bytes=1 << 20) as disk:
+        table = TableSpec(directory=str(disk / "table"), format="delta", compression="none")
+        noise = [{"n": n, "text": os.urandom(4096).hex()} for n in range(200)]
+        files = TaskFiles(table, query_id=QUERY, batch_id=0, task=0)
+        files.write(pa.RecordBatch.from_pylist(noise))
+        with pytest.raises(LakeError, match="is full"):
+            files.close()
+        files.discard()
+        land(table, [{"n": 1, "text": ""}], 0)
+        assert numbers(table) == [1]
