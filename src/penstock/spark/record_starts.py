@@ -37,11 +37,19 @@ def _starts_in_step(octets: Octets, spans: list[Span], counts: Ints) -> Ints:
     at = np.array([span.start for span in spans], np.int64)[order]
     going = np.searchsorted(-counts[order], -np.arange(counts.max()), side="left")
     starts = np.empty(int(counts.sum()), np.int64)
-    for number, active in enumerate(going.tolist()):
-        now = at[:active]
-        starts[slot[:active] + number] = now
-        length, behind = varints(octets, now)
-        np.add(behind, length, out=now)
+    for active in going.tolist():
+        now, places = at[:active], slot[:active]
+        starts[places] = now
+        places += 1
+        two = octets.take(now + 1, mode="clip").astype(np.uint16)
+        two <<= 8
+        two |= octets.take(now)
+        step = _STEP.take(two)
+        if step.min() > 0:
+            now += step
+        else:
+            length, behind = _long_varints(octets, now)
+            np.add(behind, length, out=now)
     _check_filled(at != np.array([span.end for span in spans])[order], order, spans)
     return starts
 
@@ -106,20 +114,22 @@ def _address(data: memoryview) -> int:
 
 def varints(octets: Octets, at: Ints) -> tuple[Ints, Ints]:
     """The zigzag numbers at these places, and the places behind them."""
-    first = octets[at]
+    first = octets.take(at)
+    if first.max(initial=0) < 128:
+        return _VALUE_OF_ONE.take(first), at + 1
+    two = octets.take(at + 1, mode="clip").astype(np.uint16)  # Beyond the end only for one byte.
+    two <<= 8
+    two |= first
+    size = _SIZE.take(two)
+    if size.min() > 0:
+        return _VALUE.take(two), at + size
+    return _long_varints(octets, at)
+
+
+def _long_varints(octets: Octets, at: Ints) -> tuple[Ints, Ints]:
+    """Varints of any size; each round looks only at the numbers that go on."""
+    bits = octets[at].astype(np.int64)
     behind = at + 1
-    bits = first.astype(np.int64)
-    if first.max(initial=0) > 127:
-        if first.min() > 127 and (second := octets[behind]).max() < 128:
-            bits += (second.astype(np.int64) << 7) - 128  # All of two bytes, as lengths often are.
-            behind += 1
-        else:
-            _long_varints(octets, bits, behind)
-    return (bits >> 1) ^ -(bits & 1), behind
-
-
-def _long_varints(octets: Octets, bits: Ints, behind: Ints) -> None:
-    """Adds the further bytes, in place; each round looks only at the numbers that go on."""
     rows = np.flatnonzero(bits > 127)
     bits[rows] &= 127
     shift = 7
@@ -131,3 +141,20 @@ def _long_varints(octets: Octets, bits: Ints, behind: Ints) -> None:
         behind[rows] += 1
         rows = rows[byte > 127]
         shift += 7
+    # The topmost bit is no sign yet: the shift must not spread it.
+    return (bits >> 1 & _INT64_MAX) ^ -(bits & 1), behind
+
+
+def _tables() -> tuple[Ints, Ints]:
+    """For each two bytes, low one first: the number they begin with, and its size if up to two."""
+    two = np.arange(1 << 16)
+    low, high = two & 255, two >> 8
+    bits = np.where(low < 128, low, (low & 127) | (high & 127) << 7)
+    size = np.where(low < 128, 1, np.where(high < 128, 2, 0))
+    return (bits >> 1) ^ -(bits & 1), size
+
+
+_INT64_MAX = (1 << 63) - 1
+_VALUE, _SIZE = _tables()
+_VALUE_OF_ONE = _VALUE[:128]
+_STEP = np.where(_SIZE > 0, _SIZE + _VALUE, 0)  # From one record to the next; 0: not told by two.
