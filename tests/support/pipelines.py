@@ -84,7 +84,8 @@ def send(address: str, topic: str, pairs: Sequence[tuple[str | None, str | None]
     """Records of key and value, in order, all stored when this returns."""
     from penstock import Producer
 
-    with Producer({"bootstrap.servers": address, "linger.ms": 5}) as producer:
+    producer: Producer[bytes, bytes] = Producer({"bootstrap.servers": address, "linger.ms": 5})
+    with producer:
         futures = [
             producer.send(
                 topic,
@@ -133,11 +134,11 @@ def records_of(address: str, topic: str) -> list[tuple[bytes | None, bytes | Non
         while len(ended) < len(known):
             message = consumer.poll(30)
             assert message is not None, f"the end of {topic} did not come"
-            error = message.error()
+            error, partition = message.error(), message.partition() or 0
             if error is None:
-                found.append((message.partition(), message.key(), message.value()))
+                found.append((partition, message.key(), message.value()))
             elif error.code() == KafkaError._PARTITION_EOF:
-                ended.add(message.partition())
+                ended.add(partition)
             else:
                 raise AssertionError(str(error))
     finally:

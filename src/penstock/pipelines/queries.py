@@ -56,7 +56,13 @@ def start_query(
             return _to_table(frame, output, query, checkpoint=checkpoint, every=every)
         records, mode = encoded(frame, output), declared.mode
         options |= {"topic": output.name, **output.options}
-    writer = records.writeStream.format("penstock").options(**options)
+    if mode == "update":
+        from penstock.pipelines.update_sink import UpdateSink, write_batches
+
+        spark.dataSource.register(UpdateSink)
+        writer = records.writeStream.foreachBatch(write_batches(options))
+    else:
+        writer = records.writeStream.format("penstock").options(**options)
     writer = writer.outputMode(mode).queryName(query)
     writer = writer.option("checkpointLocation", str(checkpoint))
     if every is None:

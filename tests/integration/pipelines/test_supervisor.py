@@ -35,6 +35,12 @@ def strict(orders):
           output=Topic("tolerant", key="id", partitions=1))
 def tolerant(orders):
     return orders.select("id", "cents")
+
+@pipeline(inputs=Topic("orders", value=SCHEMA, on_error="null"), trigger="200 ms", mode="update",
+          output=Topic("totals", key="all", partitions=1, configs={"cleanup.policy": "compact"}))
+def totals(orders):
+    whole = orders.where("id IS NOT NULL").groupBy(F.lit("orders").alias("all"))
+    return whole.agg(F.sum("cents").alias("cents"))
 """
 WAIT_S = 120
 
@@ -69,6 +75,9 @@ def test_a_supervisor_runs_tells_stops_and_resets(
     eventually(lambda: ids("strict") == [1] == ids("tolerant"), timeout_s=WAIT_S, what="order 1")
     assert values_of(address, "strict") == [{"id": 1, "dollars": "1.00"}]
 
+    # An aggregate in update mode is written anew when it changes.
+    eventually(lambda: last_total(address) == 100, timeout_s=WAIT_S, what="the total of order 1")
+
     # A record that is no JSON stops the strict one, which names it; the other keeps it apart.
     send(address, "orders", [("2", "{broken"), order(3)])
     eventually(lambda: ids("tolerant") == [1, 3], timeout_s=WAIT_S, what="order 3 after a bad one")
@@ -88,6 +97,7 @@ def test_a_supervisor_runs_tells_stops_and_resets(
     assert "strict has stopped." in run_command(["stop", "strict"], state)
     send(address, "orders", [order(4)])
     eventually(lambda: ids("tolerant") == [1, 3, 4], timeout_s=WAIT_S, what="order 4")
+    eventually(lambda: last_total(address) == 800, timeout_s=WAIT_S, what="the total of 1, 3 and 4")
     assert f"runs in process {supervisor.process.pid}" in run_command(["status", "tolerant"], state)
 
     # SIGTERM ends everything it has started.
@@ -109,6 +119,12 @@ def test_a_supervisor_runs_tells_stops_and_resets(
     assert "begins anew" in run_command([*words, "--execute"], state)
     assert not checkpoint.exists()
     assert "it has neither a checkpoint nor a group" in run_command(words, state)
+
+
+def last_total(address: str) -> int | None:
+    """The newest value of the compacted topic's only key."""
+    found = values_of(address, "totals")
+    return found[-1]["cents"] if found else None
 
 
 def failure_in(text: str) -> str | None:
