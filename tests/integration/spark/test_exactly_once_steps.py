@@ -21,6 +21,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.fixtures import StartBroker
 from tests.support.waiting import eventually
 
+from penstock.client import transaction_control
 from penstock.client.cluster import ClusterClient
 from penstock.client.operations.transactions import fence_producers
 from penstock.spark.transactional import DeliveryError, QueryNames
@@ -76,6 +77,19 @@ def test_the_number_of_tasks_may_change_between_lives(
         for after in (1, 5):
             plugs = [Plug(at=at, is_sent_first=True), Plug()]
             crash_and_replay(monkeypatch, broker.address, f"t{at}-{after}", plugs, [TASKS, after])
+
+
+@pytest.mark.parametrize("is_sent_first", [False, True], ids=["before", "behind"])
+def test_it_also_holds_on_brokers_without_epochs_per_transaction(
+    broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch, is_sent_first: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as older:
+        older.setattr(transaction_control, "_gives_epochs", lambda cluster, node: False)
+        steps = requests_of_a_batch(monkeypatch, broker.address)
+        assert {"AddPartitionsToTxnRequest", "AddOffsetsToTxnRequest"} < set(steps)
+        for at in range(0, len(steps) + 1, 3):
+            plugs = [Plug(at=at, is_sent_first=is_sent_first), Plug()]
+            crash_and_replay(monkeypatch, broker.address, f"t{at}", plugs, [TASKS, 2])
 
 
 def test_many_deaths_in_a_row_neither_lose_nor_double_a_row(
