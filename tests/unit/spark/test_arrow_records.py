@@ -21,7 +21,8 @@ FIRST_MS = 1_700_000_000_000
 octets = st.one_of(st.none(), st.binary(max_size=40), st.binary(min_size=200, max_size=300))
 headers = st.lists(st.tuples(st.text(max_size=20), octets), max_size=3).map(tuple)
 gaps = st.integers(1, 300)
-contents = st.lists(st.tuples(gaps, st.integers(0, 10**12), octets, octets, headers), min_size=1)
+times_ms = st.integers(FIRST_MS, FIRST_MS + 200) | st.integers(-(9 * 10**15), 9 * 10**15)
+contents = st.lists(st.tuples(gaps, times_ms, octets, octets, headers), min_size=1)
 
 
 def records_of(drawn: list[Any], base: int) -> list[Record]:
@@ -116,6 +117,13 @@ def test_the_brokers_time_replaces_the_producers_where_the_batch_says_so() -> No
     (batch,) = decode(memoryview(data), topic="t", partition=0)
     assert batch.column("timestamp").cast(pa.int64()).to_pylist() == [77_000, 77_000]
     assert batch.column("timestampType").to_pylist() == [1, 1]
+
+
+@pytest.mark.parametrize("extreme", [2**63 - 1, -(2**63)])
+def test_times_beyond_what_spark_can_hold_stop_at_its_limit(extreme: int) -> None:
+    data = bytes(build_batch([Record(0, extreme, None, b""), Record(1, 5, None, b"")]))
+    limit = (2**63 - 1) // 1000
+    assert [row[1] for row in rows(data)] == [limit if extreme > 0 else -limit, 5]
 
 
 def transaction(base: int, producer_id: int, **options: Any) -> bytes:
