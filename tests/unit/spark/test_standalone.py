@@ -49,3 +49,27 @@ def test_a_driver_whose_workers_are_here_listens_here_alone(master: str) -> None
 
 def test_a_driver_of_a_cluster_is_reached_by_its_name() -> None:
     assert standalone.driver_conf("spark://cluster:7077") == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["worker"], "A worker needs the URL of its master"),
+        (["master", "spark://h:1"], "A master takes no URL"),
+        (["master", "--cores", "2"], "--cores is for workers"),
+        (["worker", "spark://h:1", "--port", "1"], "--port is for the master"),
+        (["worker", "h:1"], "not the URL of a master"),
+        (["slave"], "invalid choice"),
+    ],
+)
+def test_a_wrong_command_line_is_refused(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from penstock.cli.main import main
+
+    try:
+        code: object = main(["spark", *words])
+    except SystemExit as ended:
+        code = ended.code
+    assert code == 1
+    assert sentence in capsys.readouterr().err
