@@ -29,7 +29,7 @@ ON_ERROR = ("fail", "null")
 ONCE = "once"  # A trigger: take what is there, then end.
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_INTERVAL = re.compile(r"\d+ *(ms|milliseconds?|s|seconds?|minutes?|hours?|days?)")
+_INTERVAL = re.compile(r"\d+ +(milliseconds?|seconds?|minutes?|hours?|days?)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ _PERMANENT = (
     "DATATYPE_MISMATCH",
     "PARSE_SYNTAX_ERROR",
     "INVALID_WRITE_",
+    "INVALID_INTERVAL_FORMAT",
+    "does not support",
 )
 
 

@@ -47,6 +47,7 @@ def test_a_pipeline_can_be_called_like_the_function_it_is() -> None:
         ({"mode": "upsert"}, "mode='upsert'"),
         ({"delivery": "at-most-once"}, "delivery='at-most-once'"),
         ({"trigger": "often"}, "trigger='often'"),
+        ({"trigger": "200 ms"}, "trigger='200 ms'"),  # Spark does not know the unit.
         ({"name": "../up"}, "name is made of"),
         ({"output": Table("t"), "mode": "update"}, "upsert="),
         ({"output": Table("t", format="iceberg", upsert=["id"])}, "delta table"),
