@@ -29,28 +29,28 @@ class GrowingJson:
     def decode(self, values: pa.Array, complain: Complain) -> pa.StructArray:
         """A struct per value; a missing value (a tombstone) gives one of nulls."""
         try:
-            table = self._read(values)
-        except pa.ArrowInvalid as error:
+            found, count = self._read(values)
+        except (pa.ArrowInvalid, IncompatibleSchema) as error:
             raise self._explained(values, complain, error) from None
-        if table.num_rows != len(values):
+        if count != len(values):
             at, reason = _first_bad(values) or (0, "it is not one JSON object")
             raise complain(at, reason)
-        batch = table.combine_chunks().to_batches()[0] if table.num_columns else None
-        if batch is None:
+        if not found.num_columns:  # Nothing but nulls; a table without columns has no rows.
             return _nulls(len(values), self._schema)
-        return batch.to_struct_array()
+        return found.combine_chunks().to_batches()[0].to_struct_array()
 
     def without_undecodable(self, values: pa.Array) -> tuple[pa.Array, pa.BooleanArray | None]:
         """The values with those that are not JSON objects taken out, and which these were."""
         try:
-            if self._read(values).num_rows == len(values):
+            if self._read(values)[1] == len(values):
                 return values, None
-        except pa.ArrowInvalid:
-            pass
+        except (pa.ArrowInvalid, IncompatibleSchema):
+            pass  # Then each value is looked at for itself.
         bad = pa.array([_reason(value) is not None for value in values.to_pylist()])
         return pc.if_else(bad, pa.scalar(None, values.type), values), bad
 
-    def _read(self, values: pa.Array) -> pa.Table:
+    def _read(self, values: pa.Array) -> tuple[pa.Table, int]:
+        """The columns, and how many values there were."""
         document = _document(values)
         has_lines = bool(pc.any(pc.match_substring(values, "\n")).as_py())
         try:
@@ -58,7 +58,7 @@ class GrowingJson:
         except pa.ArrowInvalid:
             # A known field has a new type: look at this batch for itself, then compare.
             table = _parsed(document, pa.schema([]), has_lines, unexpected="infer")
-        return self._grown(table, document, has_lines)
+        return self._grown(table, document, has_lines), table.num_rows
 
     def _grown(self, table: pa.Table, document: pa.Buffer, has_lines: bool) -> pa.Table:
         """Take new fields and wider types into the schema, and the table to it."""
@@ -73,7 +73,7 @@ class GrowingJson:
         return table
 
     def _explained(self, values: pa.Array, complain: Complain, error: Exception) -> LakeError:
-        """Why Arrow's reader refused: a record that is no JSON object, or fields that disagree."""
+        """Which record it was: one that is no JSON object, or whose fields do not fit."""
         found = _first_bad(values)
         if found is not None:
             return complain(*found)
@@ -84,6 +84,8 @@ class GrowingJson:
             except IncompatibleSchema as conflict:
                 where = str(complain(at, "")).partition(" cannot")[0]
                 return conflict.at(where)
+        if isinstance(error, IncompatibleSchema):
+            return error
         return complain(0, f"Arrow's JSON reader refuses this batch: {error}")
 
 
@@ -160,14 +162,10 @@ def _reason(value: bytes | None) -> str | None:
     if value is None:
         return None
     try:
-        found = json.loads(value, parse_constant=_refuse_constant)
+        found = json.loads(value)
     except (ValueError, RecursionError) as error:
         return f"it is not JSON: {error}"
     return None if isinstance(found, dict) else f"it is {_kind(found)}, not a JSON object"
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _schema_of(value: bytes | None) -> pa.Schema:
