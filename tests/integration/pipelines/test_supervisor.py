@@ -22,21 +22,22 @@ from pyspark.sql.types import StringType
 from penstock.pipelines import Topic, pipeline
 
 SCHEMA = "id LONG, cents LONG"
+OFTEN = "200 milliseconds"
 
 def in_dollars(cents):
     return f"{cents / 100:.2f}"
 
-@pipeline(inputs=Topic("orders", value=SCHEMA, partitions=1), trigger="200 milliseconds",
+@pipeline(inputs=Topic("orders", value=SCHEMA, partitions=1), trigger=OFTEN,
           output=Topic("strict", key="id", partitions=1))
 def strict(orders):
     return orders.select("id", F.udf(in_dollars, StringType())("cents").alias("dollars"))
 
-@pipeline(inputs=Topic("orders", value=SCHEMA, dead_letter="orders.dead"), trigger="200 milliseconds",
+@pipeline(inputs=Topic("orders", value=SCHEMA, dead_letter="orders.dead"), trigger=OFTEN,
           output=Topic("tolerant", key="id", partitions=1))
 def tolerant(orders):
     return orders.select("id", "cents")
 
-@pipeline(inputs=Topic("orders", value=SCHEMA, on_error="null"), trigger="200 milliseconds", mode="update",
+@pipeline(inputs=Topic("orders", value=SCHEMA, on_error="null"), trigger=OFTEN, mode="update",
           output=Topic("totals", key="all", partitions=1, configs={"cleanup.policy": "compact"}))
 def totals(orders):
     whole = orders.where("id IS NOT NULL").groupBy(F.lit("orders").alias("all"))
