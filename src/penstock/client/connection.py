@@ -245,6 +245,13 @@ class Connection:
             ) from error
         except OSError as error:
             self.close()
+            alert = str(getattr(error, "reason", None) or "")
+            if "ALERT" in alert or "CERTIFICATE" in alert:
+                # In TLS 1.3 a broker looks at our certificate when the handshake is over for us.
+                words = alert.lower().replace("_", " ")
+                raise AuthenticationError(f"{self.address} ended the TLS session: {words}.") from (
+                    error
+                )
             raise BrokerUnreachableError(f"The connection to {self.address} broke.") from error
 
     def _receive_frame(self, deadline_s: float, bytes_expected: int) -> memoryview:

@@ -5,6 +5,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.support.apache_kafka import CURRENT, KafkaProcess
@@ -16,7 +17,7 @@ from tests.support.waiting import eventually
 from penstock.client.admin import Admin
 from penstock.client.cluster import ClusterClient
 from penstock.client.consumer import Consumer
-from penstock.client.errors import AuthenticationError, BrokerUnreachableError
+from penstock.client.errors import AuthenticationError
 from penstock.client.operations.topics import NewTopic
 from penstock.client.producer import Producer
 from penstock.protocol.messages.alter_user_scram_credentials import (
@@ -24,6 +25,9 @@ from penstock.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
     ScramCredentialUpsertion,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.kafka
 PASSWORD = 'pen"cil, =1'
@@ -173,7 +177,7 @@ def test_a_client_without_a_certificate_is_refused_where_one_is_asked_for(
 ) -> None:
     settings = secured.settings("SSL")
     del settings["ssl.certificate.location"], settings["ssl.key.location"]
-    with Admin(settings) as admin, pytest.raises((AuthenticationError, BrokerUnreachableError)):
+    with Admin(settings) as admin, pytest.raises(AuthenticationError, match="certificate"):
         admin.list_topics()
 
 
@@ -201,6 +205,25 @@ def test_javas_own_properties_serve_the_commands(secured: Secured, tmp_path: Pat
         *("--command-config", file),
     )
     assert "by-command" in shown
+
+
+def test_spark_comes_in_with_its_password_in_a_file(
+    secured: Secured, spark: "SparkSession", tmp_path: Path
+) -> None:
+    (tmp_path / "password").write_text(PASSWORD + "\n")
+    settings = secured.settings("SASL_SSL", "SCRAM-SHA-512")
+    settings["sasl.password"] = f"file:{tmp_path / 'password'}"
+    with Admin(settings) as admin:
+        admin.create_topics([NewTopic(name="by-spark", partitions=2)])
+        eventually(lambda: "by-spark" in [listing.name for listing in admin.list_topics()])
+    options = {f"kafka.{name}": str(value) for name, value in settings.items()}
+    rows = spark.range(50).selectExpr("string(id) key", "string(id) value")
+    sink = rows.write.format("penstock").mode("append")
+    sink.options(**options, topic="by-spark").save()
+    found = spark.read.format("penstock").options(**options, subscribe="by-spark").load()
+    assert sorted(int(row.value) for row in found.collect()) == list(range(50))
+    plan = found._jdf.queryExecution().toString()
+    assert PASSWORD not in plan
 
 
 def test_a_command_says_in_one_sentence_why_it_may_not(secured: Secured, tmp_path: Path) -> None:

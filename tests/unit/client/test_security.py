@@ -215,6 +215,7 @@ def test_a_broker_that_asks_who_we_are_gets_our_certificate(world: Certificates)
     with SecuredServer(context=server_context(world, ask=True)).serving() as server:
         for way in ways:
             assert cluster_id(server, tls(world) | way) == "secured", way
+        # Either the alert comes first or the end of the stream.
         with pytest.raises((AuthenticationError, BrokerUnreachableError)):
             cluster_id(server, tls(world))
 
