@@ -43,6 +43,7 @@ TOOLS = (
     Tool("consumer-perf-test", ("kafka-consumer-perf-test",), "measure how fast they come out"),
     Tool("verifiable-producer", ("kafka-verifiable-producer",), "send numbers, tell in JSON"),
     Tool("verifiable-consumer", ("kafka-verifiable-consumer",), "read in a group, tell in JSON"),
+    Tool("dlq", (), "list, show and replay records that could not be decoded"),
     Tool(
         "streams-application-reset",
         ("kafka-streams-application-reset",),

@@ -1,0 +1,136 @@
+"""penstock dlq against a real broker: listed, shown, counted, and replayed once."""
+
+import json
+
+import pytest
+from tests.integration.cli.conftest import Tool
+from tests.support.broker import BrokerProcess
+from tests.support.spark_topics import FIRST_MS, Topic
+
+from penstock.cli.tools.dlq_read import read_topic
+from penstock.client.producer import Producer
+from penstock.client.values import ProducerRecord
+from penstock.schemas.dead_letters import Cause
+
+
+def put(topic: Topic, origin: str | None, offset: int, message: str, **more: object) -> None:
+    """A dead letter; each one in a transaction-less batch of its own."""
+    cause = Cause(
+        topic=origin,
+        partition=0,
+        offset=offset,
+        timestamp_ms=FIRST_MS + offset,
+        pipeline="revenue",
+        error_class="penstock.schemas.errors.DecodeError",
+        message=message,
+    )
+    headers = [("trace", b"t%d" % offset), *cause.headers()]
+    topic.put([b"value %d" % offset], key=b"k%d" % offset, headers=headers, **more)
+
+
+def replayed(broker: BrokerProcess, topic: str) -> list[tuple[object, ...]]:
+    stored = read_topic({"bootstrap.servers": broker.address}, topic)
+    return [(one.record.key, one.record.value, one.record.timestamp, one.record.headers)
+            for one in stored]  # fmt: skip
+
+
+def expected(*offsets: int) -> list[tuple[object, ...]]:
+    return [(b"k%d" % n, b"value %d" % n, FIRST_MS + n, (("trace", b"t%d" % n),)) for n in offsets]
+
+
+def test_dead_letters_are_listed_counted_and_shown(
+    tool: Tool, shared_broker: BrokerProcess
+) -> None:
+    topic = Topic(shared_broker.port, "shown.dead")
+    put(topic, "shown", 17, "id is not a 64-bit integer: x")
+    put(topic, "shown", 18, "this is not JSON")
+    put(topic, "shown", 19, "this is not JSON")
+    listed = tool("dlq", "list", "shown.dead")
+    assert listed.lines[0].split() == ["PARTITION", "OFFSET", "TIME", "ORIGIN", "ERROR", "MESSAGE"]
+    assert listed.lines[1].split()[4:6] == ["shown-0@17", "DecodeError"]
+    assert listed.lines[-1] == "3 dead letters in shown.dead."
+    counted = tool("dlq", "list", "shown.dead", "--group-by", "message")
+    assert counted.lines[1].split(maxsplit=1) == ["2", "this is not JSON"]
+    one = tool("dlq", "show", "shown.dead", "--error", "64-BIT", "--json")
+    shown = json.loads(one.out)
+    assert (shown["key"], shown["value"], shown["headers"]) == (
+        "k17",
+        "value 17",
+        [["trace", "t17"]],
+    )
+    assert shown["origin"]["offset"] == 17
+    page = tool("dlq", "show", "shown.dead", "--from-offset", 1, "--to-offset", 1)
+    assert "  message  this is not JSON" in page.lines
+    assert tool("dlq", "show", "shown.dead", "--error", "no such", code=1).out == ""
+
+
+def test_dead_letters_go_back_once_and_without_what_made_them_some(
+    tool: Tool, shared_broker: BrokerProcess
+) -> None:
+    Topic(shared_broker.port, "back")
+    dead = Topic(shared_broker.port, "back.dead")
+    for number in range(4):
+        put(dead, "back", number, "even" if number % 2 == 0 else "odd")
+    dry = tool("dlq", "replay", "back.dead")
+    assert dry.lines[-1].startswith("Nothing was replayed")
+    assert replayed(shared_broker, "back") == []
+    odd = tool("dlq", "replay", "back.dead", "--error", "odd", "--execute")
+    assert odd.lines[-1] == "2 dead letters replayed."
+    assert replayed(shared_broker, "back") == expected(1, 3)
+    tool("dlq", "replay", "back.dead", "--execute")
+    assert replayed(shared_broker, "back") == expected(1, 3, 0, 2)
+    put(dead, "back", 4, "late")
+    for _ in range(2):
+        tool("dlq", "replay", "back.dead", "--execute")
+    assert replayed(shared_broker, "back") == expected(1, 3, 0, 2, 4)
+    tool("dlq", "replay", "back.dead", "--again", "--max", 1, "--execute")
+    assert replayed(shared_broker, "back") == expected(1, 3, 0, 2, 4, 0)
+    groups = tool("consumer-groups", "--describe", "--group", "penstock-dlq-back.dead")
+    assert "back.dead" in groups.out
+
+
+def test_markers_and_aborted_records_are_no_dead_letters(
+    tool: Tool, shared_broker: BrokerProcess
+) -> None:
+    for name in ("marked", "marked.dead"):
+        Topic(shared_broker.port, name)
+    settings = {"bootstrap.servers": shared_broker.address, "transactional.id": "dead"}
+    with Producer[bytes, bytes](settings) as producer:
+        producer.init_transactions()
+        for number in range(6):
+            headers = Cause(topic="marked", partition=0, offset=number).headers()
+            value = b"value %d" % number
+            producer.begin_transaction()
+            producer.send(ProducerRecord(topic="marked.dead", value=value, headers=headers))
+            producer.flush()
+            if number % 3 == 1:
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
+    assert tool("dlq", "list", "marked.dead").lines[-1] == "4 dead letters in marked.dead."
+    tool("dlq", "replay", "marked.dead", "--execute", "--to-offset", 3)
+    tool("dlq", "replay", "marked.dead", "--execute")
+    values = [record[1] for record in replayed(shared_broker, "marked")]
+    assert values == [b"value 0", b"value 2", b"value 3", b"value 5"]
+    assert tool("dlq", "replay", "marked.dead", "--dry-run").lines[0].split() == [
+        "PARTITION",
+        "OFFSET",
+        "TO",
+    ]
+
+
+@pytest.mark.parametrize("action", ["list", "replay"])
+def test_a_topic_that_is_not_there_is_named(tool: Tool, action: str) -> None:
+    assert "There is no topic nowhere." in tool("dlq", action, "nowhere", code=1).err
+
+
+def test_an_origin_that_is_gone_is_not_made_anew(tool: Tool, shared_broker: BrokerProcess) -> None:
+    dead = Topic(shared_broker.port, "lost.dead")
+    Topic(shared_broker.port, "elsewhere")
+    put(dead, "lost", 0, "bad")
+    put(dead, None, 1, "no origin")
+    done = tool("dlq", "replay", "lost.dead", "--execute", code=1)
+    assert "The topic lost does not exist any more" in done.err
+    done = tool("dlq", "replay", "lost.dead", "--execute", "--to-topic", "elsewhere")
+    assert replayed(shared_broker, "elsewhere") == expected(0, 1)
+    assert done.lines[-1] == "2 dead letters replayed."
