@@ -44,7 +44,9 @@ class Jobs:
             "spark.driver.memory": "1g",
             "spark.ui.enabled": "false",
             "spark.sql.session.timeZone": "UTC",
-            "spark.sql.streaming.noDataProgressEventInterval": "0",
+            # Triggers that found nothing are reported too, but not all of a hundred a second.
+            "spark.sql.streaming.noDataProgressEventInterval": "200",
+            "spark.sql.streaming.numRecentProgressUpdates": "2000",
             **connector_conf(),
         }
         self.has_official = "spark.jars" in conf
@@ -175,6 +177,7 @@ class Jobs:
         query = writer.option("checkpointLocation", str(self.fresh())).start()
         producer = Producer({"bootstrap.servers": self.address, "linger.ms": 0})
         try:
+            wait_for(lambda: query.lastProgress is not None)
             for _ in range(self.rows):
                 before = batches_done(query)
                 for number in range(10):
@@ -212,12 +215,14 @@ def drained(frame: "DataFrame") -> None:
 
 
 def batches_done(query: "StreamingQuery") -> int:
-    """How many batches with records the query has reported."""
+    """How many batches with records are done; one without bears the number of the next."""
     failure = query.exception()
     if failure is not None:
         raise RuntimeError(str(failure))
-    last = [one["batchId"] for one in query.recentProgress if one["numInputRows"]]
-    return max(last, default=-1)
+    last = query.lastProgress
+    if last is None:
+        return 0
+    return int(last["batchId"]) + (1 if last["numInputRows"] else 0)
 
 
 def wait_for(look: Callable[[], bool]) -> None:
