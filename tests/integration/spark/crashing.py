@@ -140,12 +140,13 @@ def consumed(address: str, topic: str) -> list[confluent_kafka.Message]:
         found: list[confluent_kafka.Message] = []
         ended: set[int] = set()
         while len(ended) < len(partitions):
-            for message in consumer.consume(1000, timeout=1):
-                if message.error() is None:
-                    found.append(message)
-                else:
-                    assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
-                    ended.add(message.partition())
+            message = consumer.poll(10)
+            assert message is not None, "the topic could not be read to its end"
+            if message.error() is None:
+                found.append(message)
+            else:
+                assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
+                ended.add(message.partition())
         return found
     finally:
         consumer.close()
