@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from penstock.errors import PenstockError
 from penstock.pipelines.declaration import ONCE, Pipeline
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.25
 _LAG_S = 1.0
 _STATUS_S = 1.0
+_SETTLE_S = 20.0
 _RESTARTS_ONCE = 3  # A run that is to end must not try for ever.
 _BOOTSTRAP = "bootstrap.servers"
 # For the lag, which is only told: a cluster that is away must not hold up the watching.
@@ -70,6 +71,7 @@ class _Run:
     attempts: Attempts = field(default_factory=Attempts)
     progressed: bool = False  # A batch was committed since its last start.
     seen: set[tuple[int, str]] = field(default_factory=set)
+    settles_until_s: float = 0.0  # Until then others wait for it, if it is not ready before.
 
 
 class Supervisor:
@@ -120,7 +122,7 @@ class Supervisor:
         for run in self._runs:
             if run.handle is not None:
                 self._watch(run)
-            elif run.status.state == STARTING or self._is_due(run):
+            elif (run.status.state == STARTING or self._is_due(run)) and not self._is_settling():
                 self._start(run)
         self._refresh()
         return any(run.status.state not in _ENDED for run in self._runs)
@@ -177,19 +179,18 @@ class Supervisor:
         except Exception as error:  # noqa: BLE001  (whatever the user's function raises is told)
             self._fail(run, _failure_at_start(error, run))
             return
+        run.settles_until_s = time.monotonic() + _SETTLE_S
         self._set(run, state=RUNNING, query_id=str(run.handle.id))
         self._report(f"{run.name} runs: {_route(run)}.")
 
     def _watch(self, run: _Run) -> None:
-        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-
         assert run.handle is not None
         try:
             self._take_progress(run)
             if run.handle.isActive:
                 return
             error = run.handle.exception()
-        except Py4JError:
+        except _spark_is_gone():
             return  # Spark's process is going away; the next round sees it.
         if error is not None:
             self._fail(run, failure_of(str(error), run.checkpoint))
@@ -249,6 +250,13 @@ class Supervisor:
             else (f"It starts again in {(resume_ms - now_ms) / 1000:.0f} s.")
         )
         self._report(f"{run.name} failed: {failure.sentence.rstrip('.')}. {then}")
+
+    def _is_settling(self) -> bool:
+        """Whether a query still starts its own Python process.
+
+        Spark gives such a process ten seconds; many at once on few cores would all miss them.
+        """
+        return any(run.settles_until_s > time.monotonic() and _settles(run) for run in self._runs)
 
     def _is_due(self, run: _Run) -> bool:
         resume_ms = run.attempts.resume_ms
@@ -348,6 +356,23 @@ def _failure_at_start(error: Exception, run: _Run) -> Failure:
     ours = isinstance(error, PenstockError)
     text = str(error) if ours else found.sentence
     return Failure(text, found.is_permanent or not (ours or "Exception" in type(error).__name__))
+
+
+def _settles(run: _Run) -> bool:
+    if run.handle is None or run.progressed:
+        return False
+    try:
+        message = str(run.handle.status["message"])
+    except _spark_is_gone():
+        return False  # Spark's process is going away; the next round sees it.
+    return message.startswith(("Initializing", "Getting offsets"))
+
+
+def _spark_is_gone() -> type[Exception]:
+    """What a call into Spark raises while its process dies."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    return cast(type[Exception], Py4JError)
 
 
 def _route(run: _Run) -> str:
