@@ -16,6 +16,7 @@ from penstock.demo.view import Facts, picture
 
 ROOT = Path(__file__).resolve().parent.parent
 WINDOWS = 6  # Of each stock: enough for Spark to be warm.
+LAG_MAX = 2_000  # Records: what ten seconds bring.
 GIVE_UP_S = 300
 WIDTH = 118
 
@@ -34,7 +35,10 @@ class Camera:
     def show(self, board: Board, facts: Facts) -> None:
         self.last = (board, facts)
         warm = board.windows >= WINDOWS * max(1, len(board.stocks))
-        flowing = all(query.state == "running" and query.batch_ms for query in facts.queries)
+        flowing = all(
+            query.batch_ms and query.lag is not None and query.lag < LAG_MAX
+            for query in facts.queries
+        )
         if (warm and flowing) or time.monotonic() > self._give_up_s:
             self._stop.set()
 
