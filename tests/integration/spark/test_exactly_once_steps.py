@@ -34,9 +34,11 @@ def broker(start_broker: StartBroker) -> BrokerProcess:
     return start_broker({"num.partitions": "3"})
 
 
-def requests_of_a_batch(monkeypatch: pytest.MonkeyPatch, address: str) -> list[str]:
+def requests_of_a_batch(
+    monkeypatch: pytest.MonkeyPatch, address: str, name: str = "measured"
+) -> list[str]:
     plug = Plug()
-    driver = Driver(monkeypatch, address, "measured", plug, transactionalidprefix="measured")
+    driver = Driver(monkeypatch, address, name, plug, transactionalidprefix=name)
     driver.run(0, TASKS)
     monkeypatch.undo()
     return plug.seen
