@@ -9,6 +9,7 @@ import contextlib
 import functools
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,6 @@ def kill_the_driver() -> None:
     import psutil
 
     above = psutil.Process().parents()
-    if not any("java" in process.name() for process in above):
-        return  # The driver itself, which opens the table too.
     try:
         Path(os.environ["LAKE_KILL_MARKER"]).touch(exist_ok=False)
     except FileExistsError:
@@ -48,21 +47,26 @@ def killing(
     return wrapped
 
 
-def arrange(step: str) -> None:
-    from penstock.lake import delta, files, iceberg, parquet
+def arrange_tasks(step: str) -> None:
+    from penstock.lake import files
 
-    named = lambda *_, batch_id, **__: batch_id  # noqa: E731
-    tables: tuple[Any, ...] = (
-        delta.DeltaLakeTable,
-        iceberg.IcebergLakeTable,
-        parquet.ParquetLakeTable,
-    )
     task: Any = files.TaskFiles
     if step == "task-writing":
         task.write = killing(task.write, lambda self, rows: self._origin[1])
     elif step == "task-written":
         task.close = killing(task.close, lambda self: self._origin[1])
-    elif step in ("before-commit", "after-commit"):
+
+
+def arrange_commits(step: str) -> None:
+    from penstock.lake import delta, iceberg, parquet
+
+    tables: tuple[Any, ...] = (
+        delta.DeltaLakeTable,
+        iceberg.IcebergLakeTable,
+        parquet.ParquetLakeTable,
+    )
+    if step in ("before-commit", "after-commit"):
+        named = lambda *_, batch_id, **__: batch_id  # noqa: E731
         for table in tables:
             table.append = killing(table.append, named, after=step == "after-commit")
     elif step == "table-created":
@@ -72,9 +76,11 @@ def arrange(step: str) -> None:
         plain: Any = parquet.ParquetLakeTable
         last = lambda self: max(self._state.batches.values(), default=-1)  # noqa: E731
         plain._carry_out = killing(plain._carry_out, last, after=False)
-    else:
-        raise ValueError(f"there is no step {step}")
 
 
-if os.environ.get("LAKE_KILL_AT"):
-    arrange(os.environ["LAKE_KILL_AT"])
+STEP = os.environ.get("LAKE_KILL_AT", "")
+ROLE = sys.orig_argv[-1]  # Spark starts a process for each of its roles.
+if STEP.startswith("task-") and ROLE == "pyspark.worker":
+    arrange_tasks(STEP)
+elif STEP and ROLE == "pyspark.sql.worker.python_streaming_sink_runner":
+    arrange_commits(STEP)
