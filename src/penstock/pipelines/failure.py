@@ -13,6 +13,7 @@ from typing import NamedTuple
 # "pkg.mod.SomeError: text" at the beginning of a line, as Python ends its traces.
 _PYTHON_END = re.compile(r"^(?:[a-z_][\w]*\.)*([A-Z]\w*): (.*)$")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9]*_[A-Z0-9_.]+)\] ?")
+_RECORD = re.compile(r"-\d+@\d+|\boffset \d+")  # As our own errors name a record.
 _SENTENCE_MAX = 600
 # Spark wraps what happened in these; the cause says more.
 _WRAPPERS = ("STREAM_FAILED", "WRITING_JOB_ABORTED", "TASK_WRITE_FAILED", "PYTHON_STREAMING")
@@ -57,7 +58,7 @@ def failure_of(text: str, checkpoint: Path | None = None) -> Failure:
     """The failure behind an error's text; with the failed batch's offsets if it names none."""
     sentence = sentence_of(text)
     is_permanent = any(word in text.partition("\n")[0] or word in sentence for word in _PERMANENT)
-    if "offset" not in sentence and not is_permanent and checkpoint is not None:
+    if not _RECORD.search(sentence) and not is_permanent and checkpoint is not None:
         batch, ranges = failed_batch(checkpoint)
         if ranges:
             sentence += f" (in batch {batch}: {', '.join(str(one) for one in ranges)})"
