@@ -32,7 +32,7 @@ SAMPLE_ROWS = 1_000
 _ALONE_MAX = 64  # So few values are not worth another attempt to read them together.
 _ISO = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 WRITE_OPTIONS = {
-    "timestampFormat": f"{_ISO}XXX",
+    "timestampFormat": f"{_ISO}xxx",
     "timestampNTZFormat": _ISO,
     "dateFormat": "yyyy-MM-dd",
 }
