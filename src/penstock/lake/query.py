@@ -7,15 +7,18 @@ what makes it fail is told in one sentence instead of a page of Java.
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.lake.errors import LakeError
 from penstock.lake.locks import WriterLock, commit_lock
+from penstock.lake.merge_query import merging
 from penstock.lake.progress import BatchProgress, new_batches, rows_of_batches
 from penstock.lake.sink import SPEC_OPTION, LakeSink
 from penstock.lake.spec import OWN_FOLDER, Merge, TableSpec, parse_partitioning
@@ -90,10 +93,7 @@ def start(
     try:
         tidy(spec, _query_id(folder))
         remember_spec(spec)
-        stream.sparkSession.dataSource.register(LakeSink)
-        writer = stream.writeStream.format(LakeSink.name()).option(SPEC_OPTION, spec.to_json())
-        writer = writer.option("checkpointLocation", str(folder))
-        writer = writer.outputMode("update" if spec.merge else "append")
+        writer = _writer(stream, spec, folder).option("checkpointLocation", str(folder))
         if name:
             writer = writer.queryName(name)
         if once:
@@ -106,6 +106,15 @@ def start(
         raise
     _running[spec.directory] = query
     return query
+
+
+def _writer(stream: DataFrame, spec: TableSpec, checkpoint: Path) -> DataStreamWriter:
+    if spec.merge is not None:
+        each = merging(spec, partial(_running_query_id, checkpoint))
+        return stream.writeStream.outputMode("update").foreachBatch(each)
+    stream.sparkSession.dataSource.register(LakeSink)
+    writer = stream.writeStream.outputMode("append").format(LakeSink.name())
+    return writer.option(SPEC_OPTION, spec.to_json())
 
 
 class LakeQuery:
@@ -229,6 +238,12 @@ def _lock(spec: TableSpec) -> WriterLock:
     if before is not None and not before.isActive:
         del _running[spec.directory]
     return WriterLock(spec)
+
+
+def _running_query_id(checkpoint: Path) -> str:
+    found = _query_id(checkpoint)
+    assert found is not None, "Spark writes it before the first batch"
+    return found
 
 
 def _query_id(checkpoint: Path) -> str | None:
