@@ -56,15 +56,16 @@ OLDER_SETS = {
         "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
     ],
 }
-# Spark's own description names a mirror of Central, which not every network lets through; under
-# the mirror's name this asks Central itself.
+# Spark's own description names a mirror of Central, which not every network lets through. Under the
+# mirror's name this declares a repository without anything in it, so Central itself is asked.
 POM = """\
 <project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>local</groupId><artifactId>{name}</artifactId><version>1</version>
   <repositories>
     <repository>
-      <id>gcs-maven-central-mirror</id><url>https://repo.maven.apache.org/maven2</url>
+      <id>gcs-maven-central-mirror</id><url>file:///nowhere</url>
+      <releases><enabled>false</enabled></releases><snapshots><enabled>false</enabled></snapshots>
     </repository>
   </repositories>
   <dependencies>

@@ -7,7 +7,7 @@ another driver on the same machine would. In the end each record is in the table
 import os
 import random
 import signal
-import time
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -127,7 +127,8 @@ def killed_at_random(
     assert process.stdout is not None
     # From the start of Spark to well after the last batch, most often in between.
     process.stdout.readline()
-    time.sleep(chance.uniform(4, 14))
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(chance.uniform(4, 14))
     process.kill()
     process.communicate()
     land(broker, topic, table, kind, spark)
