@@ -3,7 +3,7 @@
 
 PYTHON := .venv/bin/python
 STAMP := .venv/.installed
-SOURCES := src tests bench scripts
+SOURCES := src tests bench scripts examples
 
 .PHONY: setup run test test-long check fix bench docs constraints clean
 

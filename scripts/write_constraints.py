@@ -1,4 +1,4 @@
-"""Write constraints.txt: the versions of everything that penstock[dev,java] needs, as installed now.
+"""Write constraints.txt: the versions of all that penstock[dev,java] needs, as installed now.
 
 Packages that merely happen to be in the virtual environment are left out, so that an experiment
 with pip never becomes a dependency by accident.
