@@ -25,7 +25,7 @@ AVERAGES = Topic("stock-averages", key="name", partitions=2, configs={"cleanup.p
 
 def averages(prices: "DataFrame") -> "DataFrame":
     """Average, high and low in dollars for each stock and window, from records in time."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     dollars = (F.col("dollars") * 100 + F.col("cents")) / 100
     return (

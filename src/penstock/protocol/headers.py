@@ -6,7 +6,7 @@ say what is wrong.
 """
 
 from struct import Struct as Layout
-from struct import error as StructError  # noqa: N812  (it is an exception class)
+from struct import error as StructError
 from typing import NamedTuple
 
 from penstock.protocol.apis import ApiKey, is_flexible, supported_versions

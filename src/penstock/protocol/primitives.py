@@ -7,7 +7,7 @@ only for what is rare or long. Signed varints occur only inside records and live
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from struct import Struct
-from struct import error as StructError  # noqa: N812  (it is an exception class)
+from struct import error as StructError
 from typing import NoReturn
 
 from penstock.errors import InvalidRequest

@@ -11,7 +11,7 @@ so importing hundreds of declarations costs milliseconds and a version nobody sp
 """
 
 from collections.abc import Callable, Sequence
-from struct import error as StructError  # noqa: N812  (it is an exception class)
+from struct import error as StructError
 from types import EllipsisType, MappingProxyType
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar, cast, dataclass_transform
 

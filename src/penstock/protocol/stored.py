@@ -7,7 +7,7 @@ coordinator passes on unread.
 
 from importlib import import_module
 from struct import Struct as Layout
-from struct import error as StructError  # noqa: N812  (it is an exception class)
+from struct import error as StructError
 from typing import ClassVar, Self, cast
 
 from penstock.protocol.primitives import MalformedMessage

@@ -7,7 +7,7 @@ import confluent_kafka
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 from tests.support.broker import BrokerProcess
 from tests.support.spark_topics import FIRST_MS, Topic
 
