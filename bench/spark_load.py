@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 OURS, OFFICIAL, TRANSPORT = "penstock", "official", "raw"
 FORMATS = {OURS: "penstock", OFFICIAL: "kafka"}
 CORES = 2
+WARM_UP, EMPTY_TRIGGERS = 3, 10
 Figures = dict[str, list[float]]
 
 
@@ -120,16 +121,17 @@ class Jobs:
 
     def windows(self) -> Figures:
         """Topic to windowed counts to topic, all there is, in five micro-batches."""
+        from pyspark.sql import functions as F
 
         def run(name: str, **more: str) -> float:
             stream = self.stream(name, maxOffsetsPerTrigger=max(1, self.rows // 5))
             # The load's records are all alike; their offsets make a thousand keys and time go on.
-            time_of = "timestampadd(SECOND, int(offset div 10000), timestamp)"
-            bucket = f"struct(window({time_of}, '10 seconds') as window, offset % 1000 as bucket)"
-            counted = stream.selectExpr(f"{bucket} as at").groupBy("at").count()
-            out = counted.selectExpr("to_json(at) key", "string(count) value")
+            at = "timestampadd(SECOND, int(offset div 10000), timestamp) as at"
+            keyed = stream.selectExpr(at, "offset % 1000 as bucket").withWatermark("at", "1 second")
+            counted = keyed.groupBy(F.window("at", "10 seconds"), "bucket").count()
+            out = counted.selectExpr("to_json(struct(window, bucket)) key", "string(count) value")
             options = {"kafka.bootstrap.servers": self.address, "topic": f"{self.topic}-out"}
-            writer = out.writeStream.format(FORMATS[name]).outputMode("update")
+            writer = out.writeStream.format(FORMATS[name]).outputMode("append")
             writer = writer.options(**options, **more)
             return self.timed(lambda: self.finish(writer))
 
@@ -185,14 +187,12 @@ class Jobs:
                     producer.produce(self.topic, f"record {number}".encode(), partition=0)
                 producer.flush(30)
                 wait_for(lambda seen=before: batches_done(query) > seen)  # type: ignore[misc]
-            progress = [dict(one) for one in query.recentProgress]
+            wait_for(lambda: len(reports(query, filled=False)) > WARM_UP + EMPTY_TRIGGERS)
+            filled, empty = reports(query, filled=True), reports(query, filled=False)
         finally:
             query.stop()
-        took = [(one["numInputRows"], one["durationMs"]["triggerExecution"]) for one in progress]
         # The first batches start workers and compile code.
-        filled = [ms for rows, ms in took if rows][3:]
-        empty = [ms for rows, ms in took if not rows][3:]
-        return statistics.median(empty), statistics.median(filled)
+        return statistics.median(empty[WARM_UP:]), statistics.median(filled[WARM_UP:])
 
     def finish(self, writer: "object") -> None:
         """Run a stream over all there is, from its own beginning."""
@@ -224,6 +224,12 @@ def batches_done(query: "StreamingQuery") -> int:
     if last is None:
         return 0
     return int(last["batchId"]) + (1 if last["numInputRows"] else 0)
+
+
+def reports(query: "StreamingQuery", *, filled: bool) -> list[float]:
+    """How many ms the triggers took, those with records or those without."""
+    kept = [one for one in query.recentProgress if bool(one["numInputRows"]) == filled]
+    return [float(one["durationMs"]["triggerExecution"]) for one in kept]
 
 
 def wait_for(look: Callable[[], bool]) -> None:

@@ -120,17 +120,17 @@ def scale(plan: Plan, subjects: Subjects) -> Iterator[Row]:
     with broker(subjects) as server:
         rows = fill(server, f"{TOPIC}-small", few, 100, partitions=CORES)
         fill(server, f"{TOPIC}-data", few * 10, 100, partitions=CORES)
-        fill(server, f"{TOPIC}-partitions", few, 100, partitions=CORES * 10)
+        fill(server, f"{TOPIC}-partitions", few * 10, 100, partitions=CORES * 10)
         found = run(server, subjects, plan, "scale", rows=rows)
     names = [name for name in (OURS, OFFICIAL) if f"{name}-small" in found]
-    for size, words, most in (
-        ("-data", "ten times the data", 11.0),
-        ("-partitions", "ten times the partitions", 1 / 0.9),
+    for size, beside, words, most in (
+        ("-data", "-small", "ten times the data", 11.0),
+        ("-partitions", "-data", "that data in ten times the partitions", 1 / 0.9),
     ):
         yield Row(
             work=f"Spark source → noop, time with {words}",
             unit="×",
-            rounds={n: grown(found[n + size], found[f"{n}-small"]) for n in names},
+            rounds={n: grown(found[n + size], found[n + beside]) for n in names},
             goals=[Goal(beside=None, at_most=round(most, 2))],
         )
 
