@@ -46,13 +46,11 @@ class Engine:
     ) -> Self:
         """Start Spark; EngineFailed tells why it did not."""
         from penstock.spark.sessions import default_conf, session
-        from penstock.spark.standalone import driver_conf
 
         chosen = master or os.environ.get("SPARK_MASTER") or "local[*]"
         settings = {
             "spark.ui.enabled": "false",
             "spark.sql.streaming.numRecentProgressUpdates": "20",
-            **driver_conf(chosen),
             **conf,
         }
         process = _launch({**default_conf(chosen), **settings, "spark.master": chosen}, log)

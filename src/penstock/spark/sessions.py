@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from penstock.spark.java import find_java_home
 from penstock.spark.source import PenstockDataSource
+from penstock.spark.standalone import LOOPBACK, driver_conf
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 # One rename instead of a temporary file, a checksum file and two renames: a third of the time of a
@@ -37,8 +38,8 @@ def session(
     `workers_python` is the interpreter of the workers, for a cluster whose machines have it
     elsewhere than this one.
     """
-    _prepare_environment(workers_python)
     master = master or os.environ.get("SPARK_MASTER") or "local[*]"
+    _prepare_environment(workers_python, is_alone=bool(driver_conf(master)))
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in {**default_conf(master), **(conf or {})}.items():
         builder = builder.config(key, value)
@@ -64,7 +65,7 @@ def default_conf(master: str) -> dict[str, str]:
     }
     if master.startswith(("local", "spark:")):
         conf["spark.sql.streaming.checkpointFileManagerClass"] = _RENAMING_CHECKPOINTS
-    return conf
+    return {**conf, **driver_conf(master)}
 
 
 def _cores(master: str) -> int:
@@ -72,10 +73,12 @@ def _cores(master: str) -> int:
     return int(inside) if inside.isdigit() else os.cpu_count() or 2
 
 
-def _prepare_environment(workers_python: str | Path | None) -> None:
+def _prepare_environment(workers_python: str | Path | None, *, is_alone: bool) -> None:
     """Before the JVM starts; one that runs already keeps what it has."""
     if SparkSession.getActiveSession() is None:
         os.environ["JAVA_HOME"] = str(find_java_home())
+    if is_alone:
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)  # The web page listens there, too.
     # The workers need what this interpreter has; the first python3 on their PATH may not have it.
     os.environ["PYSPARK_PYTHON"] = str(workers_python or sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
