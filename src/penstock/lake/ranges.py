@@ -2,8 +2,8 @@
 
 Spark plans, retries and checkpoints as for any query of the source, but what flows through it are
 ranges of offsets, a row each. The task that writes the files fetches the records of its ranges
-itself: bytes from the broker become Arrow and then Parquet in one process. That is twice as fast as
-sending every record to the JVM and back.
+itself: bytes from the broker become Arrow and then Parquet in one process, and no record goes to
+the JVM and back.
 """
 
 import pickle
