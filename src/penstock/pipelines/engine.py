@@ -56,6 +56,7 @@ class Engine:
         process = _launch({**default_conf(chosen), **settings, "spark.master": chosen}, log)
         try:
             spark = session(name, master=chosen, conf=settings)
+            _hush(spark)
             for file in py_files:
                 spark.sparkContext.addPyFile(file)
         except Exception as error:
@@ -71,7 +72,6 @@ class Engine:
     def stop(self) -> None:
         """End the session and its process, and wait until it is gone."""
         if self.is_alive:
-            _hush(self.spark)
             with contextlib.suppress(Exception):  # It may be gone this very moment.
                 self.spark.stop()
         _end(self._process)
@@ -105,10 +105,17 @@ def _launch(conf: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":
 
 
 def _hush(spark: "SparkSession") -> None:
-    """When the JVM hangs up, PySpark's server for accumulators prints a trace about it."""
+    """When the JVM hangs up, PySpark's server for accumulators would print a trace about it."""
     server = getattr(spark.sparkContext, "_accumulatorServer", None)
-    if server is not None:
-        server.handle_error = lambda request, address: None
+    if server is None:
+        return
+    tell = server.handle_error
+
+    def handle_error(request: object, address: object) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
+            tell(request, address)
+
+    server.handle_error = handle_error
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -23,7 +23,7 @@ STEPS = ("task-writing", "task-written", "before-commit", "after-commit", "table
 RECORDS = 900
 HERE = Path(__file__).parent
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 
 def environment(tmp_path: Path, step: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ from penstock.lake.spec import TableSpec
 
 ALL_FORMATS = pytest.mark.parametrize("kind", ["delta", "iceberg", "parquet"])
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture

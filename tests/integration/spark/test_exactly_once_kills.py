@@ -220,7 +220,7 @@ def rounds(chance: random.Random) -> list[tuple[str, str]]:
     return struck
 
 
-@pytest.mark.timeout(900 if IS_LONG else 240)
+@pytest.mark.timeout(900 if IS_LONG else 600)
 @pytest.mark.parametrize("seed", range(5 if IS_LONG else 1))
 def test_rows_arrive_once_and_in_order_whatever_is_killed(
     start_broker: StartBroker, tmp_path: Path, seed: int
