@@ -87,11 +87,21 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def children() -> list[int]:
-    """The processes this one has started and that still run."""
+    """The cleaning processes this one has started and that still run.
+
+    Other tests have processes, too, and keep some of them for those who come after.
+    """
     found = []
     for path in Path("/proc/self/task").glob("*/children"):
-        found += [int(pid) for pid in path.read_text().split()]
+        found += [int(pid) for pid in path.read_text().split() if is_cleaning(pid)]
     return found
+
+
+def is_cleaning(pid: str) -> bool:
+    try:
+        return b"clean_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False  # It ended just now.
 
 
 def gauge(house: CleaningHouse, name: str) -> float:
