@@ -42,6 +42,8 @@ class PenstockReader(DataSourceReader):
         """The ranges between the bounds as they are now, cut as the options ask."""
         options = self.options
         warn_of_settings(options)
+        if options.max_offsets_per_trigger or options.min_offsets_per_trigger:
+            _LOG.warning("Limits per trigger are for streams; a batch reads all it is asked for")
         with cluster_for(options.client_settings) as cluster:
             now = TopicsNow(options, cluster)
             ids = now.partitions()
