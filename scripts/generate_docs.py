@@ -7,7 +7,7 @@ from pathlib import Path
 
 from penstock.broker.dispatch import api_name, served_versions
 from penstock.config.documented import settings_document
-from penstock.protocol.apis import ApiKey, supported_versions
+from penstock.protocol.apis import PUBLIC_KEYS, supported_versions
 
 ROOT = Path(__file__).resolve().parent.parent
 SUPPORT_HEAD = """\
@@ -32,7 +32,7 @@ def support_document() -> str:
         f"| {api_name(key)} | {int(key)} | {versions[0]} to {versions[-1]} |\n"
         for key, versions in sorted(served.items())
     ]
-    others = [api_name(key) for key in ApiKey if key not in served and supported_versions(key)]
+    others = [api_name(key) for key in PUBLIC_KEYS if key not in served and supported_versions(key)]
     rest = f"{SUPPORT_REST}{', '.join(others)}.\n" if others else ""
     return SUPPORT_HEAD + "".join(rows) + rest
 

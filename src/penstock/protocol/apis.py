@@ -1,8 +1,9 @@
 """Which APIs exist, in which versions, and where their messages are declared.
 
 The one table below is the truth about versions: from the oldest that Kafka 3.9 still answers to
-the newest of Kafka 4.3, so that clients from 0.10 to today find theirs. A message module is
-imported when its class is first asked for. What a broker serves is for its dispatch table to say.
+the newest of Kafka 4.3, so that clients from 0.10 to today find theirs. The few private APIs of
+the brokers among themselves have numbers far above Kafka's. A message module is imported when its
+class is first asked for. What a broker serves is for its dispatch table to say.
 """
 
 from enum import IntEnum
@@ -93,7 +94,18 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+    # Between the brokers of a cluster, and for nobody else.
+    IMAGE_FETCH = 10000
+    PARTITIONS_CHANGED = 10001
+    BROKER_SHUTDOWN = 10002
+    FORWARD = 10003
+    REPLICA_ENDS = 10004
 
+
+_FIRST_PRIVATE_KEY = 10000
+
+# What Apache Kafka has too; the others are neither announced to clients nor served to them.
+PUBLIC_KEYS = tuple(key for key in ApiKey if key < _FIRST_PRIVATE_KEY)
 
 NEVER = 0x8000  # One above the highest version there can be.
 
@@ -176,6 +188,11 @@ _VERSIONS: dict[int, tuple[int, int, int]] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (0, 1, 0),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: (0, 0, 0),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: (0, 0, 0),
+    ApiKey.IMAGE_FETCH: (0, 0, 0),
+    ApiKey.PARTITIONS_CHANGED: (0, 0, 0),
+    ApiKey.BROKER_SHUTDOWN: (0, 0, 0),
+    ApiKey.FORWARD: (0, 0, 0),
+    ApiKey.REPLICA_ENDS: (0, 0, 0),
 }
 
 _requests: dict[int, type["Request"]] = {}

@@ -8,8 +8,10 @@ import typing
 import pytest
 from tests.unit.protocol.samples import api_messages
 
+from penstock.broker.dispatch import served_versions
 from penstock.errors import UnsupportedVersion
 from penstock.protocol.apis import (
+    PUBLIC_KEYS,
     ApiKey,
     is_flexible,
     request_class,
@@ -115,3 +117,16 @@ def test_every_element_of_a_list_takes_at_least_one_byte() -> None:
                 for _, field in body_fields(kind, version):
                     if isinstance(field.of, type) and issubclass(field.of, Struct):
                         assert body_fields(field.of, version), f"{field.of.__name__} {version}"
+
+
+def test_the_brokers_private_apis_are_not_among_the_public_ones() -> None:
+    private = set(ApiKey) - set(PUBLIC_KEYS)
+    assert {key.name for key in private} == {
+        "IMAGE_FETCH",
+        "PARTITIONS_CHANGED",
+        "BROKER_SHUTDOWN",
+        "FORWARD",
+        "REPLICA_ENDS",
+    }
+    assert min(private) > 2 * max(PUBLIC_KEYS)
+    assert private.isdisjoint(served_versions())

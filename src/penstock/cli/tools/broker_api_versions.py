@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from penstock.cli.bootstrap import add_bootstrap, add_command_config, admin_of
 from penstock.cli.parser import ToolParser
 from penstock.client.errors import ClientError
-from penstock.protocol.apis import ApiKey, supported_versions
+from penstock.protocol.apis import PUBLIC_KEYS, ApiKey, supported_versions
 from penstock.protocol.messages.api_versions import ApiVersionsResponse
 
 
@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
 def api_lines(answer: ApiVersionsResponse) -> str:
     """A line per API, by number: those the broker has and those only we know."""
     spoken = {key.api_key: range(key.min_version, key.max_version + 1) for key in answer.api_keys}
-    keys = sorted({*spoken, *(int(key) for key in ApiKey)})
+    keys = sorted({*spoken, *(int(key) for key in PUBLIC_KEYS)})
     return ",\n".join(f"\t{_api_line(key, spoken.get(key))}" for key in keys)
 
 
