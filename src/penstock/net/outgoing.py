@@ -300,16 +300,12 @@ class _Link:
         return received
 
     def _answered(self, frame: memoryview) -> None:
-        question = self._questions.popleft()
+        question = self._questions[0]  # Stays in the line until it is known to be answered.
         number, body_at = decode_response_header(frame, question.api_key, question.version)
         if number != question.correlation_id:
-            self._questions.appendleft(question)
             raise _Nonsense(f"answer {number} to question {question.correlation_id}")
-        try:
-            answer = response_class(question.api_key).decode(frame, question.version, body_at)
-        except MalformedMessage:
-            self._questions.appendleft(question)
-            raise
+        answer = response_class(question.api_key).decode(frame, question.version, body_at)
+        self._questions.popleft()
         if not question.answer.done():
             question.answer.set_result(answer)
 
