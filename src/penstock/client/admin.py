@@ -10,7 +10,15 @@ from typing import Self
 
 from penstock.client.cluster import ClusterClient
 from penstock.client.errors import ClientError
-from penstock.client.operations import brokers, configs, offsets, quotas, topics
+from penstock.client.operations import (
+    brokers,
+    configs,
+    elections,
+    offsets,
+    quotas,
+    reassignments,
+    topics,
+)
 from penstock.client.operations.brokers import (
     ClusterDescription,
     LogDirDescription,
@@ -22,7 +30,9 @@ from penstock.client.operations.configs import (
     ConfigResource,
     ResourceType,
 )
+from penstock.client.operations.elections import ElectionType
 from penstock.client.operations.quotas import QuotaEntity
+from penstock.client.operations.reassignments import PartitionReassignment, Replica
 from penstock.client.operations.topics import (
     PARTITIONS_PER_RESPONSE_MAX,
     NewPartitions,
@@ -174,6 +184,42 @@ class Admin:
     ) -> dict[int, list[LogDirDescription]]:
         """Data directories and the partitions in them, by broker."""
         return brokers.describe_log_dirs(self._cluster, broker_ids)
+
+    def alter_replica_log_dirs(
+        self, wanted: Mapping[Replica, str]
+    ) -> dict[Replica, ProtocolError | None]:
+        """Move replicas to other directories of their brokers; None: the move began."""
+        return reassignments.alter_replica_log_dirs(self._cluster, wanted)
+
+    def alter_partition_reassignments(
+        self,
+        wanted: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+    ) -> dict[TopicPartition, ProtocolError | None]:
+        """Give partitions other replicas, or (None) stop moving them; None: the order is taken."""
+        return reassignments.alter_partition_reassignments(
+            self._cluster,
+            wanted,
+            timeout_ms=self._api_timeout_ms,
+            allow_replication_factor_change=allow_replication_factor_change,
+        )
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, PartitionReassignment]:
+        """The moves under way, of these partitions or of all."""
+        return reassignments.list_partition_reassignments(
+            self._cluster, partitions, timeout_ms=self._api_timeout_ms
+        )
+
+    def elect_leaders(
+        self, election: ElectionType, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, ProtocolError | None]:
+        """Hold elections for partitions or (None) for all; None: a new leader leads."""
+        return elections.elect_leaders(
+            self._cluster, election, partitions, timeout_ms=self._api_timeout_ms
+        )
 
     def describe_producers(
         self, partitions: Sequence[TopicPartition]
