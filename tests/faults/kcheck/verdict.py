@@ -1,0 +1,84 @@
+"""All checks over a history, and the lines that say what came of them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tests.faults.kcheck import commits, reads, replicas, transactions, writes
+from tests.faults.kcheck.findings import Evidence, Finding
+from tests.faults.kcheck.operations import History, Outcome, Partition
+from tests.faults.kcheck.replicas import Replica
+
+Check = Callable[[Evidence], Iterator[Finding]]
+CHECKS: tuple[Check, ...] = (
+    writes.lost_writes,
+    writes.inconsistent_offsets,
+    writes.vanished_reads,
+    writes.duplicates,
+    writes.reordered,
+    writes.unsent_values,
+    reads.polls_in_order,
+    reads.watermark_regress,
+    transactions.aborted_reads,
+    transactions.torn_transactions,
+    transactions.hanging_transactions,
+    transactions.repeated_inputs,
+    transactions.cycles,
+    commits.committed_offsets,
+    replicas.two_leaders,
+)
+EXAMPLES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    findings: tuple[Finding, ...]
+    acked: int
+    unknown: int
+    refused: int
+    read: int
+    committed: int  # Transactions.
+
+    @property
+    def violations(self) -> Counter[str]:
+        return Counter(f.check for f in self.findings if f.is_violation)
+
+    @property
+    def reported(self) -> Counter[str]:
+        return Counter(f.check for f in self.findings if not f.is_violation)
+
+    def lines(self) -> Iterator[str]:
+        """What a person wants to read: numbers first, then a few examples of each kind."""
+        yield (
+            f"acknowledged {self.acked}, unknown {self.unknown}, refused {self.refused}, "
+            f"read {self.read}, transactions committed {self.committed}"
+        )
+        for word, counts in (("VIOLATION", self.violations), ("reported", self.reported)):
+            for check, count in sorted(counts.items()):
+                yield f"{word} {check}: {count}"
+                yield from _examples(self.findings, check, is_violation=word == "VIOLATION")
+
+
+def _examples(findings: Iterable[Finding], check: str, *, is_violation: bool) -> Iterator[str]:
+    chosen = [f for f in findings if f.check == check and f.is_violation == is_violation]
+    for finding in chosen[:EXAMPLES_SHOWN]:
+        yield f"    {finding.text}"
+
+
+def judge(
+    history: History, copies: Mapping[Partition, Mapping[int, Replica]] | None = None
+) -> Verdict:
+    """Everything that any check finds in the history and in the replicas' files."""
+    evidence = Evidence(history=history)
+    findings = [finding for check in CHECKS for finding in check(evidence)]
+    for copy in (copies or {}).values():
+        findings += replicas.divergence(copy)
+    outcomes = Counter(send.outcome for send in history.sends)
+    return Verdict(
+        findings=tuple(findings),
+        acked=outcomes[Outcome.OK],
+        unknown=outcomes[Outcome.INFO],
+        refused=outcomes[Outcome.FAIL],
+        read=sum(len(poll.records) for poll in history.polls),
+        committed=sum(end.outcome is Outcome.OK for end in history.transactions),
+    )
