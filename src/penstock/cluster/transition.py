@@ -64,13 +64,32 @@ class MinIsrChanged(NamedTuple):
     min_isr: int
 
 
-Event = Removed | Elected | Preferred | UncleanlyElected | Shrunk | Expanded | MinIsrChanged
+class Reassigned(NamedTuple):
+    """The controller: the replicas are those of the facts now, maybe others than before.
+
+    Written in one step with the assignment. This begins a reassignment (more replicas), finishes
+    one (those that go leave), or takes it back (those that came leave).
+    """
+
+    min_isr: int  # What min.insync.replicas comes to with so many replicas.
+
+
+Event = (
+    Removed
+    | Elected
+    | Preferred
+    | UncleanlyElected
+    | Shrunk
+    | Expanded
+    | MinIsrChanged
+    | Reassigned
+)
 
 
 class Facts(NamedTuple):
     """What the decision rests on besides the state itself."""
 
-    replicas: tuple[int, ...]  # In order of preference.
+    replicas: tuple[int, ...]  # In order of preference; when reassigned: those from now on.
     active: frozenset[int]  # Brokers that are registered, not fenced, starting or leaving.
 
 
@@ -91,6 +110,8 @@ def transition(state: PartitionState, event: Event, facts: Facts) -> PartitionSt
             return _expanded(state, leader, added, facts)
         case MinIsrChanged(min_isr):
             return _min_isr_changed(state, min_isr, facts)
+        case Reassigned(min_isr):
+            return _reassigned(state, min_isr, facts)
 
 
 def initial_state(
@@ -210,6 +231,35 @@ def _min_isr_changed(state: PartitionState, min_isr: int, facts: Facts) -> Parti
     if len(state.isr) >= needed:
         return state._replace(min_isr=needed, elr=(), lke=())
     return state._replace(min_isr=needed)
+
+
+def _reassigned(state: PartitionState, min_isr: int, facts: Facts) -> PartitionState:
+    """Only replicas stay in any of the sets; the last that may have all committed records do.
+
+    The leader epoch grows in any case: a leader forgets what it knew of its followers, and
+    whoever reads the state under the old assignment cannot write it any more.
+    """
+    isr, elr, lke = (_among(facts.replicas, s) for s in (state.isr, state.elr, state.lke))
+    was_certain, is_certain = bool(state.isr or state.elr), bool(isr or elr)
+    if not is_certain and (was_certain or (state.lke and not lke)):
+        return state  # Whoever is left would have to be elected uncleanly.
+    needed = max(1, min(min_isr, len(facts.replicas)))
+    is_enough = len(isr) >= needed
+    after = state._replace(
+        leader_epoch=state.leader_epoch + 1,
+        isr=isr,
+        min_isr=needed,
+        elr=() if is_enough else elr,
+        lke=() if is_enough else lke,
+    )
+    if state.leader in facts.replicas:
+        return after
+    elected = _elected(after._replace(leader=NO_LEADER), facts)
+    return elected._replace(leader_epoch=after.leader_epoch)
+
+
+def _among(replicas: tuple[int, ...], members: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(member for member in members if member in replicas)
 
 
 def _first_active(candidates: Iterable[int], facts: Facts) -> int | None:

@@ -14,6 +14,7 @@ from penstock.cluster.transition import (
     Facts,
     MinIsrChanged,
     Preferred,
+    Reassigned,
     Removed,
     Shrunk,
     UncleanlyElected,
@@ -249,6 +250,54 @@ def test_a_new_partition_begins_with_all_that_are_there() -> None:
     )
 
 
+# Reassignment
+
+
+def reassigned(
+    before: PartitionState,
+    replicas: tuple[int, ...],
+    *,
+    min_isr: int = 2,
+    active: frozenset[int] = frozenset(range(1, 7)),
+) -> PartitionState:
+    return transition(before, Reassigned(min_isr), Facts(replicas=replicas, active=active))
+
+
+def test_a_reassignment_begins_with_a_new_epoch_of_the_same_leader() -> None:
+    begun = reassigned(state(2), (4, 5, 6, 1, 2, 3))
+    assert begun == state(2)._replace(leader_epoch=6)
+
+
+def test_at_its_end_only_the_new_replicas_are_in_sync_and_one_of_them_leads() -> None:
+    ended = reassigned(state(2, isr=(1, 2, 3, 4, 5, 6)), (4, 5, 6))
+    assert (ended.leader, ended.leader_epoch, ended.isr) == (4, 6, (4, 5, 6))
+    assert reassigned(state(2, isr=(1, 2, 4)), (4, 2)).leader == 2
+    away = reassigned(state(2, isr=(1, 2, 4, 5)), (4, 5), active=frozenset((1, 2, 5)))
+    assert (away.leader, away.isr) == (5, (4, 5))
+
+
+def test_a_reassignment_taken_back_leaves_those_that_came() -> None:
+    back = reassigned(state(4, isr=(1, 4, 5)), (1, 2, 3))
+    assert (back.leader, back.isr, back.elr) == (1, (1,), ())
+
+
+def test_nobody_who_may_lead_is_left_and_so_nothing_happens() -> None:
+    for before in (
+        state(4, isr=(4,), elr=(5,)),
+        state(NO_LEADER, isr=(), elr=(4,)),
+        state(NO_LEADER, isr=(), lke=(4, 5)),
+    ):
+        assert reassigned(before, (1, 2, 3)) is before
+
+
+def test_the_minimum_goes_with_the_number_of_replicas() -> None:
+    assert reassigned(state(1, min_isr=2), (1,)).min_isr == 1
+    fewer = reassigned(state(1, isr=(1,), elr=(2,), lke=(3,)), (1, 2, 3), min_isr=1)
+    assert (fewer.min_isr, fewer.elr, fewer.lke) == (1, (), ())
+    more = reassigned(state(1, isr=(1,), elr=(2,)), (1, 2, 3, 4), min_isr=3)
+    assert (more.min_isr, more.elr) == (3, (2,))
+
+
 # Properties over any state and event
 
 brokers = st.integers(0, 4)
@@ -285,6 +334,7 @@ events = st.one_of(
     st.builds(Shrunk, brokers, broker_sets),
     st.builds(Expanded, brokers, broker_sets),
     st.builds(MinIsrChanged, st.integers(-1, 7)),
+    st.builds(Reassigned, st.integers(-1, 7)),
 )
 
 
@@ -311,7 +361,8 @@ def test_the_leader_epoch_rises_exactly_when_the_leader_changes(
     before, facts = case
     changed = transition(before, event, facts)
     moved = changed.leader != before.leader
-    assert changed.leader_epoch == before.leader_epoch + moved
+    begun = moved or (isinstance(event, Reassigned) and changed is not before)
+    assert changed.leader_epoch == before.leader_epoch + begun
 
 
 @given(cases(), events)
@@ -358,3 +409,21 @@ def test_a_removed_broker_leads_nothing_and_is_in_sync_with_nothing(
         assert broker not in changed.isr and broker != changed.leader
     if lossy:
         assert broker not in changed.elr
+
+
+@given(cases(), replica_lists, st.integers(-1, 7))
+def test_a_reassignment_keeps_only_replicas_and_never_the_last_who_has_all(
+    case: tuple[PartitionState, Facts], replicas: tuple[int, ...], min_isr: int
+) -> None:
+    before, facts = case
+    changed = transition(before, Reassigned(min_isr), facts._replace(replicas=replicas))
+    if changed is before:
+        return
+    members = {*changed.isr, *changed.elr, *changed.lke}
+    assert members <= set(replicas)
+    assert changed.leader in (*changed.isr, NO_LEADER)
+    assert 1 <= changed.min_isr <= len(replicas)
+    assert changed.leader_epoch == before.leader_epoch + 1
+    if before.isr or before.elr:
+        assert {*changed.isr, *changed.elr} <= {*before.isr, *before.elr}
+        assert changed.isr or changed.elr

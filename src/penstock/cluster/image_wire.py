@@ -1,0 +1,230 @@
+"""The cluster's image and its changes as bytes, for brokers that pull them from the controller.
+
+Compact JSON, deflated when large. Most partitions look like many others, so each look is written
+once and partitions are numbers of looks; that also makes a decoded image share what is equal.
+Who asks for what, and when, is for image_stream.py and image_follower.py.
+"""
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.cluster.image import (
+    BrokerImage,
+    ClusterImage,
+    ConfigKey,
+    Endpoint,
+    ImageDelta,
+    PartitionImage,
+    PartitionKey,
+    PartitionState,
+    TopicImage,
+)
+from penstock.protocol.primitives import MalformedMessage
+
+PAYLOAD_BYTES_MAX = 256 * 1024 * 1024  # Of JSON: some millions of partitions.
+
+_PLAIN, _DEFLATED = b"\x00", b"\x01"
+_DEFLATE_FROM_BYTES = 16 * 1024
+_DEFLATE_LEVEL = 1  # Brokers are near each other: the gain is in bytes copied, not in the link.
+
+_json_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True).encode
+
+
+def encode_image(image: ClusterImage) -> bytes:
+    looks = _Looks()
+    return _packed(
+        {
+            "cluster_id": image.cluster_id,
+            "controller_id": image.controller_id,
+            "controller_epoch": image.controller_epoch,
+            "seq": image.seq,
+            "brokers": _brokers_value(image.brokers),
+            "topics": [_topic_value(topic, looks) for topic in image.topics.values()],
+            "configs": [[*key, config] for key, config in image.configs.items()],
+            "looks": looks.values,
+        }
+    )
+
+
+def decode_image(data: bytes) -> ClusterImage:
+    """Raises MalformedMessage for whatever `encode_image` did not write."""
+    value = _unpacked(data)
+    try:
+        looks = [_look(look) for look in value["looks"]]
+        topics = [_topic(topic, looks) for topic in value["topics"]]
+        return ClusterImage(
+            cluster_id=str(value["cluster_id"]),
+            controller_id=int(value["controller_id"]),
+            controller_epoch=int(value["controller_epoch"]),
+            seq=int(value["seq"]),
+            brokers={broker[0]: _broker(broker) for broker in value["brokers"]},
+            topics={topic.name: topic for topic in topics},
+            topic_names_by_id={topic.topic_id: topic.name for topic in topics},
+            configs={(kind, name): config for kind, name, config in value["configs"]},
+        )
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise MalformedMessage(f"not a cluster image: {error!r}") from error
+
+
+def encode_deltas(deltas: Sequence[ImageDelta]) -> bytes:
+    looks = _Looks()
+    return _packed({"deltas": [_delta_value(d, looks) for d in deltas], "looks": looks.values})
+
+
+def decode_deltas(data: bytes) -> list[ImageDelta]:
+    """Raises MalformedMessage for whatever `encode_deltas` did not write."""
+    value = _unpacked(data)
+    try:
+        looks = [_look(look) for look in value["looks"]]
+        return [_delta(delta, looks) for delta in value["deltas"]]
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise MalformedMessage(f"not changes of a cluster image: {error!r}") from error
+
+
+def _packed(value: Mapping[str, object]) -> bytes:
+    text = _json_text(value).encode()
+    if len(text) < _DEFLATE_FROM_BYTES:
+        return _PLAIN + text
+    return _DEFLATED + zlib.compress(text, _DEFLATE_LEVEL)
+
+
+def _unpacked(data: bytes) -> Any:
+    kind, body = bytes(data[:1]), data[1:]
+    if len(body) > PAYLOAD_BYTES_MAX:
+        raise MalformedMessage(f"an image of {len(body)} bytes is too large")
+    if kind == _DEFLATED:
+        body = _inflated(body)
+    elif kind != _PLAIN:
+        raise MalformedMessage("an image is written in an unknown way")
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise MalformedMessage(f"an image cannot be read: {error}") from error
+
+
+def _inflated(body: bytes) -> bytes:
+    inflater = zlib.decompressobj()
+    try:
+        text = inflater.decompress(body, PAYLOAD_BYTES_MAX)
+    except zlib.error as error:
+        raise MalformedMessage(f"an image cannot be read: {error}") from error
+    if not inflater.eof:
+        raise MalformedMessage("an image is too large, or ends too early")
+    return text
+
+
+class _Looks:
+    """Numbers for the partitions that differ, in the order they are met."""
+
+    def __init__(self) -> None:
+        self.values: list[list[object]] = []
+        self._numbers: dict[PartitionImage, int] = {}
+
+    def number(self, partition: PartitionImage) -> int:
+        known = self._numbers.get(partition)
+        if known is None:
+            known = self._numbers[partition] = len(self.values)
+            replicas, state, adding, removing = partition
+            self.values.append([replicas, adding, removing, *state])
+        return known
+
+
+def _look(value: Sequence[Any]) -> PartitionImage:
+    replicas, adding, removing, leader, leader_epoch, isr, min_isr, elr, lke, *rest = value
+    recovery_state, controller_epoch, partition_epoch = rest
+    return PartitionImage(
+        replicas=tuple(replicas),
+        state=PartitionState(
+            leader=int(leader),
+            leader_epoch=int(leader_epoch),
+            isr=tuple(isr),
+            min_isr=int(min_isr),
+            elr=tuple(elr),
+            lke=tuple(lke),
+            leader_recovery_state=int(recovery_state),
+            controller_epoch=int(controller_epoch),
+            partition_epoch=int(partition_epoch),
+        ),
+        adding=tuple(adding),
+        removing=tuple(removing),
+    )
+
+
+def _topic_value(topic: TopicImage, looks: _Looks) -> list[object]:
+    partitions = topic.partitions
+    numbers: list[int] | None = list(partitions)
+    if numbers == list(range(len(partitions))):
+        numbers = None  # All from 0 on, as in nearly every topic.
+    return [
+        topic.name,
+        b64encode(topic.topic_id).decode(),
+        numbers,
+        [looks.number(partition) for partition in partitions.values()],
+    ]
+
+
+def _topic(value: Sequence[Any], looks: Sequence[PartitionImage]) -> TopicImage:
+    name, topic_id, numbers, shown = value
+    if numbers is None:
+        numbers = range(len(shown))
+    return TopicImage(
+        name=str(name),
+        topic_id=b64decode(topic_id, validate=True),
+        partitions={number: looks[look] for number, look in zip(numbers, shown, strict=True)},
+    )
+
+
+def _brokers_value(brokers: Mapping[int, BrokerImage]) -> list[list[object]]:
+    return [
+        [b.broker_id, b.epoch, b.endpoints, b.rack, b.is_active, b.fence_version]
+        for b in brokers.values()
+    ]
+
+
+def _broker(value: Sequence[Any]) -> BrokerImage:
+    broker_id, epoch, endpoints, rack, is_active, fence_version = value
+    return BrokerImage(
+        broker_id=int(broker_id),
+        epoch=int(epoch),
+        endpoints=tuple(Endpoint(*endpoint) for endpoint in endpoints),
+        rack=rack,
+        is_active=bool(is_active),
+        fence_version=int(fence_version),
+    )
+
+
+def _delta_value(delta: ImageDelta, looks: _Looks) -> dict[str, object]:
+    by_topic: dict[str, list[int]] = {}
+    for (name, number), partition in delta.partitions.items():
+        by_topic.setdefault(name, []).extend((number, looks.number(partition)))
+    return {
+        "brokers": _brokers_value({b: i for b, i in delta.brokers.items() if i is not None}),
+        "gone_brokers": [b for b, image in delta.brokers.items() if image is None],
+        "topics": [_topic_value(t, looks) for t in delta.topics.values() if t is not None],
+        "gone_topics": [name for name, topic in delta.topics.items() if topic is None],
+        "partitions": by_topic,
+        "configs": [[*key, config] for key, config in delta.configs.items()],
+    }
+
+
+def _delta(value: Mapping[str, Any], looks: Sequence[PartitionImage]) -> ImageDelta:
+    partitions: dict[PartitionKey, PartitionImage] = {}
+    for name, shown in value["partitions"].items():
+        for number, look in zip(shown[::2], shown[1::2], strict=True):
+            partitions[name, number] = looks[look]
+    topics = [_topic(topic, looks) for topic in value["topics"]]
+    configs: dict[ConfigKey, Mapping[str, str] | None] = {
+        (kind, name): config for kind, name, config in value["configs"]
+    }
+    return ImageDelta(
+        brokers={
+            **{broker[0]: _broker(broker) for broker in value["brokers"]},
+            **dict.fromkeys(value["gone_brokers"]),
+        },
+        topics={**{topic.name: topic for topic in topics}, **dict.fromkeys(value["gone_topics"])},
+        partitions=partitions,
+        configs=configs,
+    )
