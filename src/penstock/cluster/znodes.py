@@ -244,6 +244,14 @@ def encode_controller(broker_id: int, now_ms: int) -> bytes:
     return _encode({"version": 1, "brokerid": broker_id, "timestamp": str(now_ms)})
 
 
+def decode_controller(data: bytes) -> int:
+    """The broker that is the controller."""
+    try:
+        return int(_decode(CONTROLLER, data)["brokerid"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise NodeUnreadable(CONTROLLER, error) from error
+
+
 def encode_cluster_id(cluster_id: str) -> bytes:
     return _encode({"version": "1", "id": cluster_id})
 
