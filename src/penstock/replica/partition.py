@@ -3,100 +3,177 @@
 The log knows bytes and offsets; this adds leadership, the high watermark and waiting. Records are
 never parsed here, and nothing here touches a socket. Every wait is a future that the partition
 completes when the high watermark moves, so that a handler simply awaits.
+
+What a leader knows of its followers is in `in_sync.py`; a partition without followers has none of
+it, and its high watermark is its end. What a follower does with an answer of its leader is in
+`following.py`.
 """
 
 import asyncio
-import heapq
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
-from penstock.cluster.image import PartitionState
+from penstock.cluster.image import NO_LEADER, BrokerImage, PartitionImage, PartitionState
 from penstock.errors import (
     FencedLeaderEpoch,
     NotEnoughReplicas,
+    NotEnoughReplicasAfterAppend,
     NotLeaderOrFollower,
+    OffsetNotAvailable,
     OffsetOutOfRange,
     ProtocolError,
     UnknownLeaderEpoch,
     UnknownTopicOrPartition,
 )
 from penstock.records.batch import BatchHeader
+from penstock.replica.in_sync import InSync, Proposal, Seen
+from penstock.replica.reads import FollowerFetch, FollowerWatcher, GrowthWatcher, PartitionRead
+from penstock.replica.surroundings import Surroundings
+from penstock.replica.waits import Waits
 from penstock.storage.file_slice import FileSlice
-from penstock.storage.log import AbortedTransaction, Appended, Log
+from penstock.storage.log import Appended, Log
 
 NO_EPOCH = -1
 _EVERYTHING_CHANGED = 1 << 62  # More than anybody waits for, so that everybody looks again.
 
-
-class GrowthWatcher(Protocol):
-    """Somebody who waits for readable bytes, such as a long poll."""
-
-    def grown(self, size_bytes: int) -> None: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionRead:
-    """What a reader gets: a slice of the log and the marks that stand beside it."""
-
-    records: FileSlice | bytes
-    high_watermark: int
-    last_stable_offset: int
-    log_start_offset: int
-    aborted: Sequence[AbortedTransaction] | None  # None: the reader did not ask for read_committed.
-    diverging: tuple[int, int] | None = None  # The epoch, and its end, where the logs part.
+__all__ = ["FollowerFetch", "GrowthWatcher", "Partition", "PartitionRead"]
 
 
 class Partition:
     """A replica on this broker; only its event loop touches it."""
 
     def __init__(
-        self, *, topic: str, partition: int, topic_id: bytes, broker_id: int, log: Log
+        self,
+        *,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        broker_id: int,
+        log: Log,
+        around: Surroundings | None = None,
     ) -> None:
         self.topic = topic
         self.partition = partition
         self.topic_id = topic_id
         self.log = log
+        self.around = around or Surroundings(broker_id=broker_id)
         self.state: PartitionState | None = None  # None: no image named this partition yet.
         self.replicas: tuple[int, ...] = ()
         self.is_leader = False
         self.leader_epoch = NO_EPOCH
+        self.in_sync: InSync | None = None  # None: no leader, or one without followers.
         self._broker_id = broker_id
-        self._waits: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._wait_count = 0
+        self._has_stood_down = False
+        self._waits = Waits()
+        self._start_waits = Waits()
         self._watchers: set[GrowthWatcher] = set()
+        self._follower_watchers: set[FollowerWatcher] = set()
+        self._unseen_bytes = 0  # Appended, and not told to those who read what is committed.
 
     def __repr__(self) -> str:
         return f"Partition({self.topic}-{self.partition}, epoch {self.leader_epoch})"
 
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.topic, self.partition
+
     # Place in the cluster
 
-    def apply(self, state: PartitionState, replicas: tuple[int, ...]) -> None:
-        """Take on what the image says; anything not newer than what we know is ignored."""
+    def apply(self, placed: PartitionImage, brokers: Mapping[int, BrokerImage]) -> bool:
+        """Take on what the image says, unless we know newer; whether it was taken on."""
+        self.around.brokers = brokers
+        return self.take_state(placed.state, placed.replicas)
+
+    def take_state(self, state: PartitionState, replicas: tuple[int, ...] | None = None) -> bool:
+        """A state from the image or from the store; None: the assignment is as it was."""
         known = self.state
-        if known is not None and (state.leader_epoch, state.partition_epoch) <= (
-            known.leader_epoch,
-            known.partition_epoch,
-        ):
-            return
+        if replicas is None:
+            replicas = self.replicas
+        if known is not None:
+            newer = (state.leader_epoch, state.partition_epoch)
+            older = (known.leader_epoch, known.partition_epoch)
+            if newer < older or (
+                newer == older and replicas == self.replicas and not self._has_stood_down
+            ):
+                return False
+        is_reassigned = replicas != self.replicas
         self.state = state
         self.replicas = replicas
         was_leader, old_epoch = self.is_leader, self.leader_epoch
-        self.is_leader = state.leader == self._broker_id
         self.leader_epoch = state.leader_epoch
-        if self.is_leader and (not was_leader or old_epoch != state.leader_epoch):
-            self.log.assign_epoch_start(
-                state.leader_epoch, self.log.log_end_offset, is_alone=len(replicas) == 1
+        if state.leader != self._broker_id:
+            self._follow(was_leader)
+        elif not was_leader or old_epoch != state.leader_epoch or is_reassigned:
+            self._lead(is_same_epoch=old_epoch == state.leader_epoch)
+        elif self.in_sync is not None:
+            self.in_sync.adopt(state, now_ms=self.around.clock_ms())
+            self._isr_changed()
+        self._has_stood_down = False
+        return True
+
+    def _lead(self, *, is_same_epoch: bool) -> None:
+        state, log = self.state, self.log
+        assert state is not None
+        # Not flushed here: a thousand partitions may change leaders at once. The next flush of the
+        # log brings it to the disk, and until then recovery finds it in the batches.
+        log.assign_epoch_start(state.leader_epoch, log.log_end_offset, is_alone=True)
+        unsettled: frozenset[int] = frozenset()
+        if is_same_epoch and self.in_sync is not None:
+            unsettled = self.in_sync.unsettled
+        self.is_leader = True
+        self.in_sync = None
+        if self.replicas != (self._broker_id,) or state.isr != (self._broker_id,):
+            self.in_sync = InSync(
+                broker_id=self._broker_id,
+                state=state,
+                replicas=self.replicas,
+                log_end_offset=log.log_end_offset,
+                now_ms=self.around.clock_ms(),
+                unsettled=unsettled,
             )
-        if was_leader and not self.is_leader:
-            self._fail_waits(NotLeaderOrFollower(f"{self} is led by broker {state.leader} now"))
+        self._isr_changed()
+        self.wake_readers()
+
+    def _follow(self, was_leader: bool) -> None:
+        self.is_leader = False
+        self.in_sync = None
+        if was_leader:
+            leader = self.state.leader if self.state else NO_LEADER
+            self._fail_waits(NotLeaderOrFollower(f"{self} is led by broker {leader} now"))
+
+    def stand_down(self, error: ProtocolError | None = None) -> None:
+        """Lead no more until an image says so: this broker's session with the store is over."""
         if self.is_leader:
-            self._advance()
+            self.is_leader = False
+            self._fail_waits(error or NotLeaderOrFollower(f"this broker leads {self} no more"))
+        self._has_stood_down = True
+
+    def leads_with(self, state: PartitionState) -> bool:
+        """Whether a state of the store is of the leader epoch in which we lead."""
+        is_same = (state.leader, state.leader_epoch) == (self._broker_id, self.leader_epoch)
+        return self.is_leader and is_same
+
+    def step_down(self, newer: PartitionState | None) -> None:
+        """The store says that our leader epoch is over; None: that the partition is.
+
+        Who leads now is told by the image at the latest. Until then we do not, even if we are
+        elected again: only the image knows the assignment.
+        """
+        if newer is not None and newer.leader != self._broker_id:
+            self.take_state(newer)
+        elif self.is_leader:
+            self.is_leader = False
+            self._fail_waits(NotLeaderOrFollower(f"the epoch of {self} is over"))
 
     def retire(self) -> None:
-        """The topic is gone: nobody may go on waiting for it."""
+        """The topic is gone, or lives elsewhere: nobody may go on waiting for it."""
         self.is_leader = False
+        self.in_sync = None
         self._fail_waits(UnknownTopicOrPartition(f"{self.topic}-{self.partition} was deleted"))
+
+    @property
+    def leader(self) -> int:
+        """The broker to be fetched from; NO_LEADER: nobody leads, or nobody told."""
+        return NO_LEADER if self.state is None else self.state.leader
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         """Refuse a client whose picture of the leadership is older or newer than ours (KIP-320)."""
@@ -126,17 +203,33 @@ class Partition:
             self.check_leader()
         if required_acks == -1:
             self._check_enough_replicas()
-        appended = self.log.append_as_leader(
+        log = self.log
+        appended = log.append_as_leader(
             batches,
             leader_epoch=self.leader_epoch,
             now_ms=now_ms,
             verify_producer=verify_producer,
             transaction_version=transaction_version,
         )
-        self._advance()
+        if self.in_sync is not None:
+            if not appended.is_duplicate:
+                self._spread(appended.base_offset, sum(len(batch) for _, batch in batches))
+            return appended
+        log.high_watermark = log.log_end_offset
         if self._watchers:
             self._tell_watchers(sum(len(batch) for _, batch in batches))
         return appended
+
+    def _spread(self, old_end_offset: int, size_bytes: int) -> None:
+        """Followers hear of an append at once, consumers when it is committed."""
+        in_sync = self.in_sync
+        assert in_sync is not None
+        in_sync.note_growth(old_end_offset)
+        self._unseen_bytes += size_bytes
+        self._advance()
+        if self._follower_watchers:
+            for watcher in tuple(self._follower_watchers):
+                watcher.grown(size_bytes)
 
     def _check_enough_replicas(self) -> None:
         state = self.state
@@ -147,12 +240,23 @@ class Partition:
                 f"{self.topic}-{self.partition} has {have} in-sync replicas and needs {needed}"
             )
 
+    # The high watermark and the in-sync set
+
     def _advance(self) -> None:
         """Move the high watermark to what every in-sync replica has."""
-        state, log = self.state, self.log
-        if state is None or state.isr != (self._broker_id,) or state.min_isr > 1:
+        in_sync, log, around = self.in_sync, self.log, self.around
+        if in_sync is None:
+            self._set_high_watermark(log.log_end_offset)
             return
-        self._set_high_watermark(log.log_end_offset)
+        self._set_high_watermark(
+            in_sync.high_watermark(
+                log.high_watermark,
+                log.log_end_offset,
+                brokers=around.brokers,
+                now_ms=around.clock_ms(),
+                lag_ms_max=around.lag_ms_max(),
+            )
+        )
 
     def _set_high_watermark(self, offset: int) -> None:
         log = self.log
@@ -160,18 +264,163 @@ class Partition:
             return
         log.high_watermark = offset
         if self._waits:
-            self._complete_waits(offset)
+            self._waits.complete(offset)
+        if self._watchers:
+            self._tell_watchers(self._unseen_bytes or _EVERYTHING_CHANGED)
+        if self._follower_watchers:
+            for watcher in tuple(self._follower_watchers):
+                watcher.moved()
+        self._unseen_bytes = 0
+
+    def _isr_changed(self) -> None:
+        self._advance()
+        try:
+            self._check_enough_replicas()
+        except NotEnoughReplicas as error:
+            if self._waits:
+                self._waits.fail(NotEnoughReplicasAfterAppend(str(error)))
+        self._ask_for_proposal()
+
+    def reconsider(self) -> None:
+        """Brokers came or went, or time has passed: who may join, and who holds us up?"""
+        if self.in_sync is not None and self.is_leader:
+            self._advance()
+            self._ask_for_proposal()
+            self._start_waits.complete(self.low_watermark())
+
+    def _ask_for_proposal(self) -> None:
+        in_sync, around = self.in_sync, self.around
+        if in_sync is None or around.on_proposal is None or in_sync.is_busy:
+            return
+        high_watermark, brokers = self.log.high_watermark, around.brokers
+        if in_sync.is_unsettled or any(
+            in_sync.may_join(follower, high_watermark, brokers)
+            for follower in in_sync.followers.values()
+        ):
+            around.on_proposal(self)
+
+    def proposal(self) -> Proposal | None:
+        """The in-sync set that should be written next; it counts as possible from now on."""
+        in_sync, around = self.in_sync, self.around
+        if in_sync is None or not self.is_leader:
+            return None
+        return in_sync.propose(
+            high_watermark=self.log.high_watermark,
+            log_end_offset=self.log.log_end_offset,
+            brokers=around.brokers,
+            now_ms=around.clock_ms(),
+            lag_ms_max=around.lag_ms_max(),
+        )
+
+    def settle_accepted(self, proposal: Proposal) -> None:
+        """The store has it now."""
+        if self.is_leader and self.in_sync is not None and self.in_sync.is_flying(proposal):
+            self.take_state(proposal.state)
+
+    def settle_refused(self, proposal: Proposal) -> None:
+        """It was certainly not written: a fence moved, or the store could not be reached."""
+        if self.in_sync is not None:
+            self.in_sync.refused(proposal)
+            self._advance()
+
+    def settle_unknown(self, proposal: Proposal) -> None:
+        """It was written or not; who is in it counts until the store shows something newer."""
+        if self.in_sync is not None:
+            self.in_sync.unknown(proposal)
+
+    # Followers
+
+    def note_fetch(
+        self, fetch: FollowerFetch, *, now_ms: int | None = None, seen: Seen | None = None
+    ) -> None:
+        """A follower's log is a prefix of ours up to its fetch offset, and it says so now."""
+        in_sync = self.in_sync
+        if in_sync is None:
+            raise NotLeaderOrFollower(f"{self} has no followers")
+        follower = in_sync.note_fetch(
+            fetch.replica_id,
+            broker_epoch=fetch.replica_epoch,
+            fetch_offset=fetch.fetch_offset,
+            log_start_offset=fetch.log_start_offset,
+            log_end_offset=self.log.log_end_offset,
+            now_ms=self.around.clock_ms() if now_ms is None else now_ms,
+        )
+        follower.seen = seen
+        self._advance()
+        around = self.around
+        if (
+            fetch.replica_id not in in_sync.maximal
+            and around.on_proposal is not None
+            and not in_sync.is_busy
+            and in_sync.may_join(follower, self.log.high_watermark, around.brokers)
+        ):
+            around.on_proposal(self)
+        if self._start_waits:
+            self._start_waits.complete(self.low_watermark())
+
+    def check_follower(self, fetch: FollowerFetch) -> None:
+        """Raise what a follower is told that cannot be served, before anything is noted."""
+        self.check_leader()
+        self.check_leader_epoch(fetch.current_leader_epoch)
+        in_sync = self.in_sync
+        if in_sync is None or fetch.replica_id not in in_sync.followers:
+            unknown = f"broker {fetch.replica_id} is no replica of {self.topic}-{self.partition}"
+            if fetch.current_leader_epoch >= 0:
+                raise UnknownLeaderEpoch(unknown)  # It knows a newer assignment (KAFKA-13837).
+            raise NotLeaderOrFollower(unknown)
+        broker = self.around.brokers.get(fetch.replica_id)
+        known = in_sync.followers[fetch.replica_id].broker_epoch
+        if broker is not None:
+            known = max(known, broker.epoch)
+        if 0 <= fetch.replica_epoch < known:
+            raise NotLeaderOrFollower(f"broker {fetch.replica_id} has registered anew since")
+
+    def read_as_follower(
+        self,
+        fetch: FollowerFetch,
+        *,
+        bytes_max: int,
+        min_one: bool,
+        is_again: bool = False,
+        seen: Seen | None = None,
+    ) -> PartitionRead:
+        """What a follower copies: everything up to our end. `is_again`: noted already."""
+        self.check_follower(fetch)
+        log, offset = self.log, fetch.fetch_offset
+        if offset < log.log_start_offset:  # Even where it diverges too (KAFKA-12996).
+            raise OffsetOutOfRange(f"offset {offset} is before {log.log_start_offset}")
+        diverging = self.diverging_epoch(fetch.last_fetched_epoch, offset)
+        if diverging is not None:
+            return self.nothing(diverging=diverging)
+        end = log.log_end_offset
+        if offset > end:
+            raise OffsetOutOfRange(f"offset {offset} is behind {end}")
+        if not is_again:
+            self.note_fetch(fetch, seen=seen)
+        records: FileSlice | bytes = b""
+        if offset < end and bytes_max + min_one > 0:
+            records = log.read(offset, bytes_max=bytes_max, end_offset=end, min_one=min_one).records
+        return self._marks(records)
+
+    def watch_as_follower(self, watcher: FollowerWatcher) -> None:
+        self._follower_watchers.add(watcher)
+
+    def unwatch_as_follower(self, watcher: FollowerWatcher) -> None:
+        self._follower_watchers.discard(watcher)
+
+    # As a follower
+
+    def follow_high_watermark(self, leader_high_watermark: int) -> None:
+        """What is committed as far as we have it; it never goes back."""
+        self._set_high_watermark(min(leader_high_watermark, self.log.log_end_offset))
 
     # Waiting
 
-    def replicated(self, last_offset: int) -> asyncio.Future[None] | None:
+    def replicated(self, last_offset: int) -> "asyncio.Future[None] | None":
         """A future for when `last_offset` is on every in-sync replica; None: it already is."""
         if self.log.high_watermark > last_offset:
             return None
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._wait_count += 1
-        heapq.heappush(self._waits, (last_offset, self._wait_count, future))
-        return future
+        return self._waits.add(last_offset + 1)
 
     def watch(self, watcher: GrowthWatcher) -> None:
         self._watchers.add(watcher)
@@ -179,21 +428,15 @@ class Partition:
     def unwatch(self, watcher: GrowthWatcher) -> None:
         self._watchers.discard(watcher)
 
-    def _complete_waits(self, high_watermark: int) -> None:
-        while self._waits and self._waits[0][0] < high_watermark:
-            future = heapq.heappop(self._waits)[2]
-            if not future.done():
-                future.set_result(None)
-
     def _fail_waits(self, error: ProtocolError) -> None:
-        waits, self._waits = self._waits, []
-        for _, _, future in waits:
-            if not future.done():
-                future.set_exception(error)
+        self._waits.fail(error)
+        self._start_waits.fail(error)
         self.wake_readers()
 
     def wake_readers(self) -> None:
         self._tell_watchers(_EVERYTHING_CHANGED)
+        for watcher in tuple(self._follower_watchers):
+            watcher.grown(_EVERYTHING_CHANGED)
 
     def _tell_watchers(self, size_bytes: int) -> None:
         for watcher in tuple(self._watchers):
@@ -213,8 +456,9 @@ class Partition:
         self, offset: int, *, bytes_max: int, is_committed_only: bool, min_one: bool
     ) -> PartitionRead:
         """What a consumer may see from `offset` on; empty at the end of what is committed."""
-        self.check_leader()
         log = self.log
+        if not self.is_leader:
+            self._check_readable_here(offset)
         stable = log.last_stable_offset
         end = stable if is_committed_only else log.high_watermark
         if offset > log.log_end_offset or offset < log.log_start_offset:
@@ -235,11 +479,31 @@ class Partition:
             aborted=aborted,
         )
 
+    def _check_readable_here(self, offset: int) -> None:
+        """A follower serves consumers too, as far as it knows that records are committed."""
+        if self.state is None or self._has_stood_down:
+            self.check_leader()
+        high_watermark = self.log.high_watermark
+        if offset > high_watermark:
+            raise OffsetNotAvailable(f"this follower has records up to {high_watermark} yet")
+
+    def _marks(self, records: FileSlice | bytes) -> PartitionRead:
+        log = self.log
+        return PartitionRead(
+            records=records,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            aborted=None,
+        )
+
     def diverging_epoch(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
         """Where the reader's log parts from ours; None: it is a prefix of ours (KIP-595)."""
         if last_fetched_epoch < 0:
             return None
         epoch, end_offset = self.log.epoch_end_offset(last_fetched_epoch)
+        if end_offset < 0:
+            raise OffsetOutOfRange(f"leader epoch {last_fetched_epoch} is not known here")
         if epoch < last_fetched_epoch or end_offset < fetch_offset:
             return epoch, end_offset
         return None
@@ -263,4 +527,18 @@ class Partition:
         if wanted < 0 or wanted > self.log.high_watermark:
             raise OffsetOutOfRange(f"offset {wanted} is above {self.log.high_watermark}")
         self.log.delete_records_before(wanted)
+        for watcher in tuple(self._follower_watchers):
+            watcher.grown(_EVERYTHING_CHANGED)
         return self.log.log_start_offset
+
+    def low_watermark(self) -> int:
+        """Where the logs of all live replicas begin, at the latest."""
+        if self.in_sync is None:
+            return self.log.log_start_offset
+        return self.in_sync.low_watermark(self.log.log_start_offset, self.around.brokers)
+
+    def deleted_everywhere(self, before_offset: int) -> "asyncio.Future[None] | None":
+        """A future for when all live replicas begin at the offset; None: they do."""
+        if self.low_watermark() >= before_offset:
+            return None
+        return self._start_waits.add(before_offset)

@@ -1,7 +1,7 @@
 """The partitions this broker hosts, kept as the cluster image says.
 
 The image is the authority: a partition appears here when it names this broker among the replicas,
-and leaves when its topic is gone or lives on under another id.
+and leaves when it names it no more, or when its topic is gone or lives on under another id.
 """
 
 import logging
@@ -11,9 +11,11 @@ from penstock.cluster.image import ClusterImage, PartitionImage, TopicImage
 from penstock.errors import (
     KafkaStorage,
     NotLeaderOrFollower,
+    ProtocolError,
     UnknownTopicOrPartition,
 )
 from penstock.replica.partition import Partition
+from penstock.replica.surroundings import LAG_MS_MAX, Surroundings, monotonic_ms
 from penstock.storage.log_config import LogConfig
 from penstock.storage.log_dirs import LogDirs, WantedLog
 from penstock.storage.topic_partition import TopicPartition
@@ -31,8 +33,11 @@ class PartitionTable:
         log_dirs: LogDirs,
         log_config: Callable[[ClusterImage, str], LogConfig],
         now_ms: Callable[[], int],
+        lag_ms_max: Callable[[], int] = lambda: LAG_MS_MAX,
+        clock_ms: Callable[[], int] = monotonic_ms,
     ) -> None:
         self._broker_id = broker_id
+        self.around = Surroundings(broker_id=broker_id, lag_ms_max=lag_ms_max, clock_ms=clock_ms)
         self._log_dirs = log_dirs
         self._log_config = log_config
         self._now_ms = now_ms
@@ -75,11 +80,18 @@ class PartitionTable:
     # Following the image
 
     def apply(self, image: ClusterImage) -> None:
+        """Take on an image in which this broker is active; to be fed in their order."""
         before, self._image = self._image, image
+        self.around.brokers = image.brokers
         if before is not None and before.configs is not image.configs:
             self._reconfigure(before, image)
-        if before is not None and before.topics is image.topics:
-            return
+        if before is None or before.topics is not image.topics:
+            self._apply_topics(before, image)
+        if before is not None and before.brokers is not image.brokers:
+            for partition in self._partitions.values():
+                partition.reconsider()
+
+    def _apply_topics(self, before: ClusterImage | None, image: ClusterImage) -> None:
         if before is None:
             self._recover(image)
         known: Mapping[str, TopicImage] = {} if before is None else before.topics
@@ -88,8 +100,21 @@ class PartitionTable:
                 self._apply_topic(topic, image)
         for (name, number), hosted in tuple(self._partitions.items()):
             current = image.topics.get(name)
-            if current is None or current.topic_id != hosted.topic_id:
+            if (
+                current is None
+                or current.topic_id != hosted.topic_id
+                or number not in current.partitions
+                or self._broker_id not in current.partitions[number].replicas
+            ):
                 self._drop(name, number)
+
+    def stand_down_all(self, error: ProtocolError | None = None) -> None:
+        """Lead nothing any more: the session is lost. The next image is taken on as a whole."""
+        for partition in self._partitions.values():
+            partition.stand_down(error)
+        if self._image is not None:
+            # Whatever the next one says is news, yet logs that are open stay so.
+            self._image = ClusterImage(cluster_id=self._image.cluster_id)
 
     def _recover(self, image: ClusterImage) -> None:
         """Open all logs at once: after a crash that is work for several threads."""
@@ -134,7 +159,7 @@ class PartitionTable:
                 config = config or self._log_config(image, topic.name)
                 hosted = self._host(topic, number, config)
             if hosted is not None:
-                self._follow(hosted, placed)
+                self._follow(hosted, placed, image)
 
     def _host(self, topic: TopicImage, number: int, config: LogConfig) -> Partition | None:
         try:
@@ -153,13 +178,14 @@ class PartitionTable:
             topic_id=topic.topic_id,
             broker_id=self._broker_id,
             log=opened,
+            around=self.around,
         )
         self._partitions[topic.name, number] = hosted
         return hosted
 
-    def _follow(self, hosted: Partition, placed: PartitionImage) -> None:
+    def _follow(self, hosted: Partition, placed: PartitionImage, image: ClusterImage) -> None:
         try:
-            hosted.apply(placed.state, placed.replicas)
+            hosted.apply(placed, image.brokers)
         except (KafkaStorage, OSError) as error:
             log.error("Cannot lead %s-%d: %s", hosted.topic, hosted.partition, error)
 

@@ -50,7 +50,7 @@ class Table:
             key = (OFFSETS_TOPIC, number)
             if key not in self._hosted:
                 self._hosted[key] = self._open(number)
-            self._hosted[key].apply(placed.state, placed.replicas)
+            self._hosted[key].apply(placed, {})
 
     def _open(self, number: int) -> Partition:
         directory = self._directory / f"{OFFSETS_TOPIC}-{number}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cluster.image import PartitionState
+from penstock.cluster.image import PartitionImage, PartitionState
 from penstock.errors import (
     FencedLeaderEpoch,
     NotEnoughReplicas,
@@ -27,6 +27,10 @@ BROKER, OTHER = 1, 2
 def state(leader: int = BROKER, epoch: int = 0, **changes: object) -> PartitionState:
     made = PartitionState(leader=leader, leader_epoch=epoch, isr=(BROKER,), min_isr=1)
     return made._replace(**changes)  # type: ignore[arg-type]
+
+
+def place(partition: Partition, state: PartitionState, replicas: tuple[int, ...]) -> None:
+    partition.apply(PartitionImage(replicas=replicas, state=state), {})
 
 
 @pytest.fixture
@@ -52,9 +56,9 @@ def test_only_the_leader_takes_appends(made: Callable[..., Partition]) -> None:
     partition = made()
     with pytest.raises(NotLeaderOrFollower):
         append(partition, b"too early")
-    partition.apply(state(), (BROKER,))
+    place(partition, state(), (BROKER,))
     assert append(partition, b"in time") == 0
-    partition.apply(state(leader=OTHER, epoch=1), (BROKER, OTHER))
+    place(partition, state(leader=OTHER, epoch=1), (BROKER, OTHER))
     with pytest.raises(NotLeaderOrFollower):
         append(partition, b"too late")
     assert partition.log.log_end_offset == 1
@@ -62,17 +66,17 @@ def test_only_the_leader_takes_appends(made: Callable[..., Partition]) -> None:
 
 def test_what_is_not_newer_than_what_is_known_is_ignored(made: Callable[..., Partition]) -> None:
     partition = made()
-    partition.apply(state(epoch=5, partition_epoch=3), (BROKER,))
-    partition.apply(state(leader=OTHER, epoch=4, partition_epoch=9), (BROKER,))
-    partition.apply(state(leader=OTHER, epoch=5, partition_epoch=3), (BROKER,))
+    place(partition, state(epoch=5, partition_epoch=3), (BROKER,))
+    place(partition, state(leader=OTHER, epoch=4, partition_epoch=9), (BROKER,))
+    place(partition, state(leader=OTHER, epoch=5, partition_epoch=3), (BROKER,))
     assert partition.is_leader
-    partition.apply(state(leader=OTHER, epoch=5, partition_epoch=4), (BROKER,))
+    place(partition, state(leader=OTHER, epoch=5, partition_epoch=4), (BROKER,))
     assert not partition.is_leader
 
 
 def test_a_client_with_another_epoch_is_told_who_is_behind(made: Callable[..., Partition]) -> None:
     partition = made()
-    partition.apply(state(epoch=5), (BROKER,))
+    place(partition, state(epoch=5), (BROKER,))
     partition.check_leader_epoch(-1)
     partition.check_leader_epoch(5)
     with pytest.raises(FencedLeaderEpoch):
@@ -85,7 +89,7 @@ def test_acks_all_is_refused_before_the_append_when_replicas_are_missing(
     made: Callable[..., Partition],
 ) -> None:
     partition = made(LogConfig(min_insync_replicas=2))
-    partition.apply(state(), (BROKER, OTHER))
+    place(partition, state(), (BROKER, OTHER))
     with pytest.raises(NotEnoughReplicas):
         append(partition, b"unsafe", acks=-1)
     assert partition.log.log_end_offset == 0
@@ -94,17 +98,17 @@ def test_acks_all_is_refused_before_the_append_when_replicas_are_missing(
 
 def test_one_replica_is_enough_where_there_is_only_one(made: Callable[..., Partition]) -> None:
     partition = made(LogConfig(min_insync_replicas=2))
-    partition.apply(state(), (BROKER,))
+    place(partition, state(), (BROKER,))
     assert append(partition, b"all of them", acks=-1) == 0
 
 
 def test_readers_see_nothing_above_the_high_watermark(made: Callable[..., Partition]) -> None:
     partition = made()
-    partition.apply(state(isr=(BROKER, OTHER)), (BROKER, OTHER))
+    place(partition, state(isr=(BROKER, OTHER)), (BROKER, OTHER))
     append(partition, b"not replicated")
     read = partition.read(0, bytes_max=1000, is_committed_only=False, min_one=True)
     assert (len(read.records), read.high_watermark) == (0, 0)
-    partition.apply(state(partition_epoch=1), (BROKER, OTHER))
+    place(partition, state(partition_epoch=1), (BROKER, OTHER))
     read = partition.read(0, bytes_max=1000, is_committed_only=False, min_one=True)
     assert len(read.records) > 0
     assert read.high_watermark == 1
@@ -114,7 +118,7 @@ def test_reading_outside_the_log_is_an_error_and_at_its_end_is_not(
     made: Callable[..., Partition],
 ) -> None:
     partition = made()
-    partition.apply(state(), (BROKER,))
+    place(partition, state(), (BROKER,))
     append(partition, b"a", b"b")
     assert not partition.read(2, bytes_max=9, is_committed_only=False, min_one=True).records
     for offset in (-1, 3):
@@ -127,18 +131,18 @@ def test_waits_end_with_the_high_watermark_or_with_the_leadership(
 ) -> None:
     async def scenario() -> None:
         partition = made()
-        partition.apply(state(isr=(BROKER, OTHER)), (BROKER, OTHER))
+        place(partition, state(isr=(BROKER, OTHER)), (BROKER, OTHER))
         first, second = append(partition, b"a"), append(partition, b"b")
         waits = [partition.replicated(first), partition.replicated(second)]
         assert not any(wait is None or wait.done() for wait in waits)
-        partition.apply(state(partition_epoch=1), (BROKER, OTHER))
+        place(partition, state(partition_epoch=1), (BROKER, OTHER))
         assert all(wait is not None and wait.done() for wait in waits)
         assert partition.replicated(second) is None
 
-        partition.apply(state(isr=(BROKER, OTHER), partition_epoch=2), (BROKER, OTHER))
+        place(partition, state(isr=(BROKER, OTHER), partition_epoch=2), (BROKER, OTHER))
         third = partition.replicated(append(partition, b"c"))
         assert third is not None
-        partition.apply(state(leader=OTHER, epoch=1), (BROKER, OTHER))
+        place(partition, state(leader=OTHER, epoch=1), (BROKER, OTHER))
         with pytest.raises(NotLeaderOrFollower):
             await third
 
@@ -148,7 +152,7 @@ def test_waits_end_with_the_high_watermark_or_with_the_leadership(
 def test_a_deleted_topic_releases_those_who_wait(made: Callable[..., Partition]) -> None:
     async def scenario() -> None:
         partition = made()
-        partition.apply(state(isr=(BROKER, OTHER)), (BROKER, OTHER))
+        place(partition, state(isr=(BROKER, OTHER)), (BROKER, OTHER))
         wait = partition.replicated(append(partition, b"a"))
         assert wait is not None
         partition.retire()
@@ -170,7 +174,7 @@ class Watcher:
 
 def test_watchers_hear_of_growth_until_they_leave(made: Callable[..., Partition]) -> None:
     partition = made()
-    partition.apply(state(), (BROKER,))
+    place(partition, state(), (BROKER,))
     watcher = Watcher()
     partition.watch(watcher)
     append(partition, b"first")
@@ -184,7 +188,7 @@ def test_records_are_deleted_up_to_the_high_watermark_and_no_further(
     made: Callable[..., Partition],
 ) -> None:
     partition = made()
-    partition.apply(state(), (BROKER,))
+    place(partition, state(), (BROKER,))
     append(partition, b"a", b"b", b"c")
     assert partition.delete_records(2) == 2
     with pytest.raises(OffsetOutOfRange):
@@ -198,9 +202,9 @@ def test_a_reader_of_another_history_is_told_where_it_parts(
     made: Callable[..., Partition],
 ) -> None:
     partition = made()
-    partition.apply(state(epoch=1), (BROKER,))
+    place(partition, state(epoch=1), (BROKER,))
     append(partition, b"a", b"b")
-    partition.apply(state(epoch=3), (BROKER,))
+    place(partition, state(epoch=3), (BROKER,))
     append(partition, b"c")
     assert partition.diverging_epoch(3, 3) is None
     assert partition.diverging_epoch(-1, 99) is None

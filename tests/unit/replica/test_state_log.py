@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.cluster.image import PartitionState
+from penstock.cluster.image import PartitionImage, PartitionState
 from penstock.errors import (
     CoordinatorNotAvailable,
     CorruptRecord,
@@ -39,6 +39,10 @@ def state(leader: int = BROKER, epoch: int = 0, **changes: object) -> PartitionS
     return made._replace(**changes)  # type: ignore[arg-type]
 
 
+def place(partition: Partition, state: PartitionState, replicas: tuple[int, ...]) -> None:
+    partition.apply(PartitionImage(replicas=replicas, state=state), {})
+
+
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
     def make(config: LogConfig | None = None) -> Partition:
@@ -54,7 +58,7 @@ def made(tmp_path: Path) -> Made:
             broker_id=BROKER,
             log=log,
         )
-        partition.apply(state(), (BROKER,))
+        place(partition, state(), (BROKER,))
         return partition
 
     return make
@@ -167,13 +171,13 @@ def test_a_log_of_one_replica_is_settled_at_once(made: Made) -> None:
 def test_with_more_replicas_it_is_settled_when_they_have_it(made: Made) -> None:
     async def run() -> None:
         partition = made()
-        partition.apply(state(isr=(BROKER, OTHER), min_isr=2, partition_epoch=1), (BROKER, OTHER))
+        place(partition, state(isr=(BROKER, OTHER), min_isr=2, partition_epoch=1), (BROKER, OTHER))
         log = opened(partition)
         appended = asyncio.create_task(log.append([(b"a", b"1")]))
         await asyncio.sleep(0)
         assert not log.is_settled
         assert not appended.done()
-        partition.apply(state(partition_epoch=2), (BROKER, OTHER))
+        place(partition, state(partition_epoch=2), (BROKER, OTHER))
         assert await appended == 0
 
     asyncio.run(run())
@@ -182,11 +186,11 @@ def test_with_more_replicas_it_is_settled_when_they_have_it(made: Made) -> None:
 def test_a_log_opened_over_unsettled_records_waits_for_them(made: Made) -> None:
     async def run() -> None:
         partition = made()
-        partition.apply(state(isr=(BROKER, OTHER), min_isr=2, partition_epoch=1), (BROKER, OTHER))
+        place(partition, state(isr=(BROKER, OTHER), min_isr=2, partition_epoch=1), (BROKER, OTHER))
         opened(partition).write([(b"a", b"1")])
         again = opened(partition)
         assert not again.is_settled
-        partition.apply(state(partition_epoch=2), (BROKER, OTHER))
+        place(partition, state(partition_epoch=2), (BROKER, OTHER))
         await again.until_settled()
 
     asyncio.run(run())
@@ -195,11 +199,11 @@ def test_a_log_opened_over_unsettled_records_waits_for_them(made: Made) -> None:
 def test_whoever_waits_learns_that_another_leads_now(made: Made) -> None:
     async def run() -> None:
         partition = made()
-        partition.apply(state(isr=(BROKER, OTHER), min_isr=2, partition_epoch=1), (BROKER, OTHER))
+        place(partition, state(isr=(BROKER, OTHER), min_isr=2, partition_epoch=1), (BROKER, OTHER))
         log = opened(partition)
         waiting = asyncio.create_task(log.append([(b"a", b"1")]))
         await asyncio.sleep(0)
-        partition.apply(state(leader=OTHER, epoch=1), (BROKER, OTHER))
+        place(partition, state(leader=OTHER, epoch=1), (BROKER, OTHER))
         with pytest.raises(NotCoordinator):
             await waiting
 
@@ -209,7 +213,7 @@ def test_whoever_waits_learns_that_another_leads_now(made: Made) -> None:
 def test_only_the_leader_of_the_epoch_it_was_opened_in_may_write(made: Made) -> None:
     partition = made()
     log = opened(partition)
-    partition.apply(state(epoch=1), (BROKER,))
+    place(partition, state(epoch=1), (BROKER,))
     with pytest.raises(NotCoordinator):
         log.write([(b"a", b"1")])
     assert partition.log.log_end_offset == 0
@@ -227,7 +231,7 @@ def test_a_record_too_large_is_refused_and_nothing_is_written(made: Made) -> Non
 
 def test_too_few_replicas_are_a_reason_to_try_again(made: Made) -> None:
     partition = made(LogConfig(min_insync_replicas=2))
-    partition.apply(state(partition_epoch=1), (BROKER, OTHER))
+    place(partition, state(partition_epoch=1), (BROKER, OTHER))
     with pytest.raises(CoordinatorNotAvailable):
         opened(partition).write([(b"a", b"1")])
 

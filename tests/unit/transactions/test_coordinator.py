@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.transactions.world import EXPIRATION_MS, STATE, Server, World
 
+from penstock.cluster.image import PartitionImage
 from penstock.errors import (
     ConcurrentTransactions,
     CoordinatorLoadInProgress,
@@ -229,7 +230,8 @@ def test_a_leader_that_is_replaced_answers_nothing_any_more(play_replicated: Pla
         await turns()
         partition = server_of(world).partitions[STATE]
         assert partition.state is not None
-        partition.apply(partition.state._replace(leader=1, leader_epoch=9), (0, 1))
+        newer = partition.state._replace(leader=1, leader_epoch=9)
+        partition.apply(PartitionImage((0, 1), newer), {})
         with pytest.raises(NotCoordinator):
             await asked
         with pytest.raises(NotCoordinator):

@@ -173,7 +173,7 @@ class World:
             topic=key[0], partition=key[1], topic_id=bytes(16), broker_id=BROKER, log=log
         )
         partition.world = self
-        partition.apply(self._state(epoch), self._replicas)
+        partition.apply(PartitionImage(self._replicas, self._state(epoch)), {})
         return partition
 
     @property
