@@ -37,6 +37,18 @@ TOOLS = (
     Tool("configs", ("kafka-configs",), "show and change settings of topics and brokers"),
     Tool("dump-log", ("kafka-dump-log",), "print the files of a data directory"),
     Tool("log-dirs", ("kafka-log-dirs", "kafka-log-dir"), "show the use of data directories"),
+    Tool("reassign-partitions", ("kafka-reassign-partitions",), "move partitions to other brokers"),
+    Tool("leader-election", ("kafka-leader-election",), "give partitions their preferred leader"),
+    Tool(
+        "preferred-replica-election",
+        ("kafka-preferred-replica-election",),
+        "the same, by its old name",
+    ),
+    Tool(
+        "replica-verification",
+        ("kafka-replica-verification", "kafka-replica-validation"),
+        "compare what the replicas of partitions hold",
+    ),
     Tool("delete-records", ("kafka-delete-records",), "delete records before an offset"),
     Tool("broker-api-versions", ("kafka-broker-api-versions",), "show what brokers speak"),
     Tool("producer-perf-test", ("kafka-producer-perf-test",), "measure how fast records go in"),

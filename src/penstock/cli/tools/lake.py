@@ -7,6 +7,7 @@ Without --once a sync runs until Ctrl-C or SIGTERM; the next one goes on where i
 """
 
 import argparse
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -38,6 +39,8 @@ def main(argv: Sequence[str]) -> int:
 
 def sync(parser: ToolParser, options: argparse.Namespace) -> int:
     """Land a topic in a table, and tell how it goes."""
+    if options.on_error and options.dead_letter_topic:
+        raise CommandError("--on-error and --dead-letter-topic exclude each other.")
     settings = settings_from(options.command_config)
     bootstrap = bootstrap_of(parser, options, settings)
     settings.pop("bootstrap.servers", None)
@@ -62,6 +65,7 @@ def sync(parser: ToolParser, options: argparse.Namespace) -> int:
             schema=_words(options.schema) if options.value_format == "json" else None,
             key_format=options.key_format,
             on_error=options.on_error,
+            dead_letter_topic=options.dead_letter_topic,
             partition_by=None if options.partition_by == "none" else options.partition_by,
             include_headers=options.include_headers,
             once=options.once,
@@ -108,7 +112,7 @@ class _Shown:
         self._what = what
         self._started_s = time.monotonic()
         self._last_batch_id = -1
-        self._rows = 0
+        self._rows = self._dead_letters = 0
         self._is_terminal = sys.stdout.isatty()
 
     def tell(self, query: "LakeQuery") -> None:
@@ -116,20 +120,30 @@ class _Shown:
         for batch in query.batches(after_batch_id=self._last_batch_id):
             self._last_batch_id = batch.batch_id
             self._rows += batch.rows
-            line = (
-                f"{self._what}: {self._rows:,} rows, "
-                f"{batch.rows_per_s:,.0f} rows/s, lag {batch.lag:,}"
-            )
+            self._dead_letters += batch.dead_letters
+            how = f"{self._counts()}, {batch.rows_per_s:,.0f} rows/s, lag {batch.lag:,}"
             if self._is_terminal:
-                print(f"\r\x1b[2K{line}", end="", flush=True)
+                print(f"\r\x1b[2K{_fitted(self._what, how)}", end="", flush=True)
             else:
-                print(line, flush=True)
+                print(f"{self._what}: {how}", flush=True)
 
     def sum_up(self) -> None:
         """The last line."""
         seconds = time.monotonic() - self._started_s
-        new_line = "\n" if self._is_terminal and self._rows else ""
-        print(f"{new_line}{self._what}: stopped after {self._rows:,} rows in {seconds:.1f} s")
+        new_line = "\n" if self._is_terminal and self._last_batch_id >= 0 else ""
+        print(f"{new_line}{self._what}: stopped after {self._counts()} in {seconds:.1f} s")
+
+    def _counts(self) -> str:
+        dead = f", {self._dead_letters:,} dead letters" if self._dead_letters else ""
+        return f"{self._rows:,} rows{dead}"
+
+
+def _fitted(what: str, how: str) -> str:
+    """One line of the terminal: a line that wraps cannot be renewed. The figures matter most."""
+    room = shutil.get_terminal_size().columns - 1 - len(f": {how}")
+    if len(what) > room:
+        what = f"{what[: max(0, room - 1)]}…"
+    return f"{what}: {how}"[: shutil.get_terminal_size().columns - 1]
 
 
 def _value_format(options: argparse.Namespace) -> "str | Format":
@@ -224,10 +238,15 @@ def _parser() -> ToolParser:
     option(
         "--on-error",
         choices=("fail", "null"),
-        default="fail",
         metavar="fail|null",
         help="What becomes of a value that cannot be decoded: the sync stops there, or the row "
-        "keeps its bytes in value_undecoded (default: fail).",
+        "keeps its bytes in value_undecoded (default: fail, unless there is a topic for it).",
+    )
+    option(
+        "--dead-letter-topic",
+        metavar="topic",
+        help="Where records go that cannot be decoded, exactly once, with the reason in their "
+        "headers; penstock dlq lists and replays them.",
     )
     option(
         "--partition-by",

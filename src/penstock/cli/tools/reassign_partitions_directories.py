@@ -1,0 +1,117 @@
+"""Moves between the log directories of one broker, which a reassignment file may ask for too."""
+
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from penstock.cli.sentences import sentence
+from penstock.client.admin import Admin
+from penstock.client.operations.reassignments import Replica
+from penstock.client.values import TopicPartition
+from penstock.errors import CommandError, ReplicaNotAvailable
+
+_AGAIN_S = 0.1
+
+
+class Place(NamedTuple):
+    """Where a replica is, and where it is being moved to."""
+
+    current: str | None
+    future: str | None
+
+
+def move(admin: Admin, wanted: Mapping[Replica, str], *, timeout_ms: int) -> None:
+    """Begin the moves; a replica that is only now coming to its broker is waited for."""
+    pending = dict(wanted)
+    give_up_s = time.monotonic() + timeout_ms / 1000
+    while True:
+        for replica, error in admin.alter_replica_log_dirs(pending).items():
+            if error is None:
+                path = pending.pop(replica)
+                print(
+                    f"Successfully started moving log directory to {path} for replica "
+                    f"{replica.topic}-{replica.partition} with broker {replica.broker_id} "
+                )
+            elif not isinstance(error, ReplicaNotAvailable):
+                raise CommandError(f"Failed to alter dir for {replica}: {sentence(error)}")
+        if not pending:
+            return
+        if time.monotonic() > give_up_s:
+            plural = "" if len(pending) == 1 else "s"
+            listed = ",".join(str(replica) for replica in sorted(pending))
+            raise CommandError(
+                f"Timed out before log directory move{plural} could be started for: {listed}"
+            )
+        time.sleep(_AGAIN_S)
+
+
+def show(admin: Admin, wanted: Mapping[Replica, str]) -> bool:
+    """Print how far the moves are; whether any is under way."""
+    places = _places(admin, wanted)
+    for replica in sorted(wanted):
+        print(status_line(replica, wanted[replica], places.get(replica)))
+    return any(not _is_over(places.get(replica)) for replica in wanted)
+
+
+def stay(admin: Admin, wanted: Mapping[Replica, str], *, timeout_ms: int) -> None:
+    """Have replicas that are being moved to these directories stay where they are."""
+    places = _places(admin, wanted)
+    moving = {
+        replica: place.current
+        for replica, place in places.items()
+        if place.current is not None and place.future == wanted[replica]
+    }
+    if moving:
+        move(admin, moving, timeout_ms=timeout_ms)
+    else:
+        print("None of the specified partition moves are active.")
+
+
+def status_line(replica: Replica, target: str, place: Place | None) -> str:
+    """What --verify prints of one replica."""
+    partition = f"Partition {replica.topic}-{replica.partition}"
+    broker = replica.broker_id
+    if place is None:
+        return f"{partition} cannot be found in any live log directory on broker {broker}."
+    if place.current is None:
+        return (
+            f"{partition} is not found in any live log dir on broker {broker}. There is likely an "
+            "offline log directory on the broker."
+        )
+    if place.future is None and place.current == target:
+        return f"Reassignment of replica {replica} completed successfully."
+    if place.future is None:
+        return (
+            f"{partition} on broker {broker} is not being moved from log dir {place.current} "
+            f"to {target}."
+        )
+    if place.future == target:
+        return f"Reassignment of replica {replica} is still in progress."
+    return (
+        f"{partition} on broker {broker} is being moved to log dir {place.future} "
+        f"instead of {target}."
+    )
+
+
+def _is_over(place: Place | None) -> bool:
+    return place is not None and place.current is not None and place.future is None
+
+
+def _places(admin: Admin, wanted: Mapping[Replica, str]) -> dict[Replica, Place]:
+    if not wanted:
+        return {}
+    known = {broker.node.id for broker in admin.describe_cluster().brokers}
+    asked = {replica.broker_id for replica in wanted} & known
+    places: dict[Replica, Place] = {}
+    for broker_id, found in admin.describe_log_dirs(asked).items():
+        for directory in found:
+            for held in directory.replicas:
+                at: TopicPartition = held.partition
+                replica = Replica(at.topic, at.partition, broker_id)
+                before = places.get(replica, Place(None, None))
+                places[replica] = (
+                    before._replace(future=directory.path)
+                    if held.is_future
+                    else before._replace(current=directory.path)
+                )
+    return {replica: place for replica, place in places.items() if replica in wanted}
