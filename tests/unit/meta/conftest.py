@@ -2,13 +2,16 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+import uuid
+from collections.abc import Awaitable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.zookeeper import ZooKeeperProcess
 
 from penstock.meta.sqlite import SqliteStore
 from penstock.meta.store import MetaStore
+from penstock.meta.zookeeper import ZkStore
 
 
 class SqliteStores:
@@ -30,13 +33,43 @@ class SqliteStores:
             await store.close()
 
 
-# A further store joins the whole suite by a factory in this table.
-FACTORIES: dict[str, Callable[[Path], SqliteStores]] = {"sqlite": SqliteStores}
+class ZkStores:
+    """Opens sessions with a real ZooKeeper, below a node of the test's own."""
+
+    def __init__(self, zookeeper: ZooKeeperProcess, chroot: str) -> None:
+        self.zookeeper = zookeeper
+        self.connect = zookeeper.connect + chroot
+        self._sessions: list[ZkStore] = []
+
+    async def open(self, **options: int) -> ZkStore:
+        """A session like those of other processes."""
+        store = await ZkStore.open(self.connect, **{"session_timeout_ms": 10_000, **options})
+        self._sessions.append(store)
+        return store
+
+    async def aclose(self) -> None:
+        await asyncio.gather(*(store.close() for store in self._sessions))
 
 
-@pytest.fixture(params=sorted(FACTORIES))
-def stores(request: pytest.FixtureRequest, tmp_path: Path) -> SqliteStores:
-    return FACTORIES[request.param](tmp_path)
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
+    """One server for all tests that do it no harm."""
+    with ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server
+
+
+@pytest.fixture
+def zk_stores(zookeeper: ZooKeeperProcess) -> ZkStores:
+    return ZkStores(zookeeper, f"/{uuid.uuid4()}")
+
+
+# Every store goes through the whole suite.
+@pytest.fixture(params=["sqlite", "zookeeper"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> SqliteStores | ZkStores:
+    if request.param == "sqlite":
+        return SqliteStores(tmp_path)
+    stores: ZkStores = request.getfixturevalue("zk_stores")
+    return stores
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -55,5 +88,5 @@ async def _run(test: Awaitable[None], arguments: dict[str, object]) -> None:
         await test
     finally:
         for argument in arguments.values():
-            if isinstance(argument, SqliteStores):
+            if isinstance(argument, SqliteStores | ZkStores):
                 await argument.aclose()

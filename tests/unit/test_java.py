@@ -1,12 +1,12 @@
-"""Which Java Spark is started with, and what is said where there is none."""
+"""Which Java Spark and ZooKeeper are started with, and what is said where there is none."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from penstock.spark import java
-from penstock.spark.java import JavaNotFound, find_java_home, parse_version, wrapped_home
+from penstock import java
+from penstock.java import JavaNotFound, find_java_home, parse_version, wrapped_home
 
 
 def fake_home(at: Path, version: str) -> Path:
@@ -48,6 +48,8 @@ def test_where_there_is_none_the_message_says_what_was_seen_and_what_to_install(
         find_java_home({"JAVA_HOME": str(old), "PATH": ""})
     with pytest.raises(JavaNotFound, match="neither JAVA_HOME nor java"):
         find_java_home({"PATH": ""})
+    with pytest.raises(JavaNotFound, match=r"^ZooKeeper needs Java 17"):
+        find_java_home({"PATH": ""}, needed_by="ZooKeeper")
 
 
 def test_the_packaged_java_is_started_without_the_module_it_lacks(tmp_path: Path) -> None:
