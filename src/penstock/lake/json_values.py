@@ -28,26 +28,18 @@ class GrowingJson:
 
     def decode(self, values: pa.Array, complain: Complain) -> pa.StructArray:
         """A struct per value; a missing value (a tombstone) gives one of nulls."""
+        before = self._schema
         try:
             found, count = self._read(values)
         except (pa.ArrowInvalid, IncompatibleSchema) as error:
             raise self._explained(values, complain, error) from None
-        if count != len(values):
+        if count != len(values) or _has_blank(values):
+            self._schema = before  # What the bad value has brought along is no field of ours.
             at, reason = _first_bad(values) or (0, "it is not one JSON object")
             raise complain(at, reason)
         if not found.num_columns:  # Nothing but nulls; a table without columns has no rows.
             return _nulls(len(values), self._schema)
         return found.combine_chunks().to_batches()[0].to_struct_array()
-
-    def without_undecodable(self, values: pa.Array) -> tuple[pa.Array, pa.BooleanArray | None]:
-        """The values with those that are not JSON objects taken out, and which these were."""
-        try:
-            if self._read(values)[1] == len(values):
-                return values, None
-        except (pa.ArrowInvalid, IncompatibleSchema):
-            pass  # Then each value is looked at for itself.
-        bad = pa.array([_reason(value) is not None for value in values.to_pylist()])
-        return pc.if_else(bad, pa.scalar(None, values.type), values), bad
 
     def _read(self, values: pa.Array) -> tuple[pa.Table, int]:
         """The columns, and how many values there were."""
@@ -124,6 +116,11 @@ def _to(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches(batches, schema=schema)
 
 
+def _has_blank(values: pa.Array) -> bool:
+    """A blank value is no line to the reader: beside one with two objects the count would do."""
+    return bool(pc.any(pc.match_substring_regex(values, r"^\s*$")).as_py())
+
+
 def _nulls(count: int, schema: pa.Schema) -> pa.StructArray:
     arrays = [pa.nulls(count, field.type) for field in schema]
     if not arrays:
@@ -147,6 +144,12 @@ def _as_text(kind: pa.DataType) -> pa.DataType:
 
 def _has_times(schema: pa.Schema) -> bool:
     return any(not field.type.equals(_as_text(field.type)) for field in schema)
+
+
+def undecodable_rows(values: pa.Array) -> dict[int, str]:
+    """The values that are not JSON objects, and why."""
+    reasons = ((at, _reason(value)) for at, value in enumerate(values.to_pylist()))
+    return {at: reason for at, reason in reasons if reason is not None}
 
 
 def _first_bad(values: pa.Array) -> tuple[int, str] | None:

@@ -14,6 +14,7 @@ from penstock.lake.spec import TableSpec
 from penstock.lake.tables import own_folder
 
 _KEPT = 100  # As many as Spark keeps reports.
+_ROWS, _DEAD_LETTERS = "rows.json", "dead_letters.json"
 
 Offsets = Mapping[str, Mapping[str, int]]
 
@@ -24,6 +25,7 @@ class BatchProgress:
     rows: int
     took_ms: int
     lag: int  # Records that were in the topic and not yet in the table when the batch was planned.
+    dead_letters: int = 0
 
     @property
     def rows_per_s(self) -> float:
@@ -32,36 +34,58 @@ class BatchProgress:
 
 def remember_rows(spec: TableSpec, batch_id: int, rows: int) -> None:
     """Tell whoever watches how many rows a batch had."""
-    known = {**rows_of_batches(spec), batch_id: rows}
+    _remember(spec, _ROWS, batch_id, rows)
+
+
+def remember_dead_letters(spec: TableSpec, batch_id: int, count: int) -> None:
+    """Tell whoever watches how many records of a batch could not be decoded."""
+    _remember(spec, _DEAD_LETTERS, batch_id, count)
+
+
+def rows_of_batches(spec: TableSpec) -> dict[int, int]:
+    """The rows of the last batches."""
+    return _remembered(spec, _ROWS)
+
+
+def dead_letters_of_batches(spec: TableSpec) -> dict[int, int]:
+    """The dead letters of the last batches that had any."""
+    return _remembered(spec, _DEAD_LETTERS)
+
+
+def _remember(spec: TableSpec, name: str, batch_id: int, count: int) -> None:
+    known = {**_remembered(spec, name), batch_id: count}
     latest = {number: known[number] for number in sorted(known)[-_KEPT:]}
-    path = own_folder(spec) / "rows.json"
+    path = own_folder(spec) / name
     fresh = path.with_suffix(".new")
     fresh.write_text(json.dumps(latest))
     fresh.replace(path)
 
 
-def rows_of_batches(spec: TableSpec) -> dict[int, int]:
-    """The rows of the last batches."""
+def _remembered(spec: TableSpec, name: str) -> dict[int, int]:
     try:
-        text = (own_folder(spec) / "rows.json").read_text()
+        text = (own_folder(spec) / name).read_text()
     except FileNotFoundError:
         return {}
-    return {int(batch_id): rows for batch_id, rows in json.loads(text).items()}
+    return {int(batch_id): count for batch_id, count in json.loads(text).items()}
 
 
 def new_batches(
-    reports: Iterable[Mapping[str, Any]], rows: Mapping[int, int], *, after_batch_id: int
+    reports: Iterable[Mapping[str, Any]],
+    rows: Mapping[int, int],
+    dead_letters: Mapping[int, int],
+    *,
+    after_batch_id: int,
 ) -> list[BatchProgress]:
-    """The batches with rows that were not seen before."""
+    """The batches with records that were not seen before."""
     found = [
-        progress_of(report, rows.get(report["batchId"], 0))
+        progress_of(report, rows.get(report["batchId"], 0), dead_letters.get(report["batchId"], 0))
         for report in reports
         if report["batchId"] > after_batch_id
     ]
-    return [one for one in found if one.rows]
+    return [one for one in found if one.rows or one.dead_letters]
 
 
-def progress_of(report: Mapping[str, Any], rows: int) -> BatchProgress:
+def progress_of(report: Mapping[str, Any], rows: int, dead_letters: int = 0) -> BatchProgress:
     """One of the query's reports, with the rows that the commit has told."""
     source = report["sources"][0]
     end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
@@ -70,6 +94,7 @@ def progress_of(report: Mapping[str, Any], rows: int) -> BatchProgress:
         rows=rows,
         took_ms=report["batchDuration"],
         lag=_between(end, latest),
+        dead_letters=dead_letters,
     )
 
 

@@ -19,7 +19,12 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.lake.errors import LakeError
 from penstock.lake.locks import WriterLock, commit_lock
 from penstock.lake.merge_query import merging
-from penstock.lake.progress import BatchProgress, new_batches, rows_of_batches
+from penstock.lake.progress import (
+    BatchProgress,
+    dead_letters_of_batches,
+    new_batches,
+    rows_of_batches,
+)
 from penstock.lake.sink import SPEC_OPTION, LakeSink
 from penstock.lake.spec import OWN_FOLDER, Merge, TableSpec, parse_partitioning
 from penstock.lake.tables import open_table, remember_spec, remove_leftovers
@@ -185,6 +190,7 @@ class LakeQuery:
         return new_batches(
             self._query.recentProgress,
             rows_of_batches(self._spec),
+            dead_letters_of_batches(self._spec),
             after_batch_id=after_batch_id,
         )
 

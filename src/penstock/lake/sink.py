@@ -2,7 +2,8 @@
 
 Spark makes a writer anew for each batch on the workers and for each commit on the driver, so the
 writer holds nothing but the table's spec. `write` is told its batch by Spark's task properties and
-tells it on in the message, since the commit knows the batch but not the query.
+tells it on in the message, since the commit knows the batch but not the query. Records that cannot
+be decoded are dead letters, if the query has a topic for them (dead_letters.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,8 +19,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from penstock.lake.commit import commit_batch, discard_batch, known_schema
+from penstock.lake.dead_letters import dead_letter_writer
 from penstock.lake.errors import LakeError
 from penstock.lake.files import DataFile, TaskFiles
+from penstock.lake.progress import remember_dead_letters
 from penstock.lake.rows import row_maker
 from penstock.lake.spec import TableSpec
 
@@ -32,6 +35,15 @@ class Written(WriterCommitMessage):
 
     query_id: str
     files: tuple[DataFile, ...]
+    dead: "Dead | None" = None  # None: all records could be decoded.
+
+
+@dataclass
+class Dead:
+    """The dead letters of one task, and what their own writer says of them."""
+
+    count: int
+    message: WriterCommitMessage
 
 
 class LakeSink(DataSource):
@@ -62,26 +74,62 @@ class LakeWriter(DataSourceStreamArrowWriter):
             known=known_schema(self._spec),
         )
         try:
-            for rows in row_maker(self._spec).rows(iterator):
-                files.write(rows)
-            return Written(query_id=query_id, files=files.close())
+            dead = self._write_rows(iterator, files)
+            return Written(query_id=query_id, files=files.close(), dead=dead)
         except BaseException:
             files.discard()
             raise
 
+    def _write_rows(self, iterator: Iterator[pa.RecordBatch], files: TaskFiles) -> Dead | None:
+        """Good rows into the files; the others, as they are found, to the dead letters' writer."""
+        maker, count = row_maker(self._spec), 0
+
+        def dead_rows() -> Iterator[pa.RecordBatch]:
+            nonlocal count
+            for rows in maker.rows(iterator):
+                files.write(rows)
+                for letters in maker.dead_letters():
+                    count += letters.num_rows
+                    yield letters
+
+        writer = dead_letter_writer(self._spec)
+        if writer is None:
+            for _ in dead_rows():
+                raise AssertionError("nothing is set aside without a topic for it")
+            return None
+        message = writer.write(dead_rows())
+        return Dead(count=count, message=message) if count else None
+
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """On the driver: files into the table."""
         written = _written(messages)
-        if written:
-            files = [file for one in written for file in one.files]
-            commit_batch(self._spec, files, query_id=written[0].query_id, batch_id=batchId)
+        if not written:
+            return
+        files = [file for one in written for file in one.files]
+        commit_batch(self._spec, files, query_id=written[0].query_id, batch_id=batchId)
+        count = sum(one.dead.count for one in written if one.dead)
+        writer = dead_letter_writer(self._spec) if count else None
+        if writer is not None:
+            writer.commit(_of_dead_letters(messages), batchId)
+            remember_dead_letters(self._spec, batchId, count)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """On the driver, after a task or the commit failed: the files away."""
         written = _written(messages)
-        if written:
-            files = [file for one in written for file in one.files]
-            discard_batch(self._spec, files, query_id=written[0].query_id, batch_id=batchId)
+        if not written:
+            return
+        files = [file for one in written for file in one.files]
+        discard_batch(self._spec, files, query_id=written[0].query_id, batch_id=batchId)
+        writer = dead_letter_writer(self._spec) if any(one.dead for one in written) else None
+        if writer is not None:
+            writer.abort(_of_dead_letters(messages), batchId)
+
+
+def _of_dead_letters(
+    messages: Sequence[WriterCommitMessage | None],
+) -> list[WriterCommitMessage | None]:
+    """One for each task, as their writer counts them."""
+    return [one.dead.message if isinstance(one, Written) and one.dead else None for one in messages]
 
 
 def _written(messages: Sequence[WriterCommitMessage | None]) -> list[Written]:

@@ -50,6 +50,8 @@ class Decoding:
     on_error: str = "fail"
     described: str | None = None  # A Format of penstock.spark.formats, pickled, in base64.
     source: Mapping[str, str] | None = None  # The source's options: the tasks read ranges.
+    dead_letter_topic: str | None = None  # With on_error "dead-letter".
+    keeps_headers: bool = True  # Else they are read for dead letters alone.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,8 @@ def sync(
     value_format: str | Format = "raw",
     schema: str | None = None,
     key_format: str = "raw",
-    on_error: str = "fail",
+    on_error: str | None = None,
+    dead_letter_topic: str | None = None,
     partition_by: str | Iterable[str] | None = BY_DAY,
     include_headers: bool = False,
     once: bool = False,
@@ -56,8 +57,9 @@ def sync(
     `value_format` is raw, string, json, or a format of `penstock.spark.formats`; json takes the
     fields as they come and lets the table follow, or only those of `schema` if one is given, in
     Spark's words (`id long, name string`). A value that cannot be decoded ends the query, or with
-    `on_error="null"` leaves its bytes in the column `value_undecoded`. `once` stops when all that
-    is there now is written; the next run goes on from there.
+    `on_error="null"` leaves its bytes in the column `value_undecoded`; with `dead_letter_topic` the
+    record goes there, exactly once, with the reason in its headers. `once` stops when all that is
+    there now is written; the next run goes on from there.
     """
     if once and every:
         raise LakeError("`once` and `every` exclude each other")
@@ -65,10 +67,13 @@ def sync(
         from penstock.spark import session
 
         spark = session(name or f"penstock lake {topic}")
+    if dead_letter_topic == topic:
+        raise LakeError(f"dead_letter_topic is {topic}, which is what is read: choose another")
+    wants_headers = include_headers or dead_letter_topic is not None
     options = _source_options(
         topic,
         bootstrap,
-        columns=_COLUMNS + (",headers" if include_headers else ""),
+        columns=_COLUMNS + (",headers" if wants_headers else ""),
         starting=starting_offsets,
         records=max_records_per_batch,
         group=group,
@@ -83,8 +88,10 @@ def sync(
             _described(spark, value_format, schema),
             value_format,
             key_format=key_format,
-            on_error=on_error,
+            on_error=on_error or ("fail" if dead_letter_topic is None else "dead-letter"),
             source=options,
+            dead_letter_topic=dead_letter_topic,
+            keeps_headers=include_headers,
         ),
         compression=compression,
         compact_small_files=compact_small_files,
@@ -150,6 +157,8 @@ def _decoding(
     key_format: str,
     on_error: str,
     source: Mapping[str, str],
+    dead_letter_topic: str | None,
+    keeps_headers: bool,
 ) -> Decoding:
     named = value_format if isinstance(value_format, str) else "described"
     decoding = Decoding(
@@ -158,6 +167,8 @@ def _decoding(
         on_error=on_error,
         described=format_text(described) if described is not None else None,
         source=source,
+        dead_letter_topic=dead_letter_topic,
+        keeps_headers=keeps_headers,
     )
     check_decoding(decoding)
     return decoding

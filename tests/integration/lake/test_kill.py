@@ -1,135 +1,274 @@
-"""kill -9 of the driver at every step between a task's first row and the end of a batch.
+"""Topic to tables under kill -9 of driver, Python workers and broker: every row is there once.
 
-The driver is the real command in a process of its own; whoever goes on after it is this process, as
-another driver on the same machine would. In the end each record is in the table once.
+A driver process lands one topic in a Delta, an Iceberg and a Parquet table and merges its counts
+into another Delta table, while rows and new fields keep coming. In each round something is killed:
+at an exact step between a task's first row and the end of a batch, or at random. In the end every
+table holds what was sent.
 """
 
+import contextlib
+import json
 import os
 import random
 import signal
 import subprocess
+import threading
+import time
+from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
+import confluent_kafka
+import psutil
 import pytest
-from pyspark.sql import SparkSession
-from tests.integration.lake.topics import create, send, sync_command
+from tests.conftest import IS_LONG
+from tests.integration.lake.landing import APPENDED, MERGED, TOPIC
+from tests.integration.lake.topics import create
 from tests.support.broker import BrokerProcess
+from tests.support.fixtures import StartBroker
+from tests.support.processes import ROOT, python
+from tests.support.waiting import eventually
 from tests.unit.lake.reading import rows_of
 
-from penstock import lake
 from penstock.lake.spec import TableSpec
 
-STEPS = ("task-writing", "task-written", "before-commit", "after-commit", "table-created")
-RECORDS = 900
 HERE = Path(__file__).parent
+KEYS = 7
+PARTS = 12  # All rounds are spread over so many runs, each with tables of its own.
+SEEDS = int(os.environ.get("PENSTOCK_LAKE_SEEDS", str(PARTS)))
 
-pytestmark = pytest.mark.timeout(600)
-
-
-def environment(tmp_path: Path, step: str) -> dict[str, str]:
-    paths = [str(HERE / "kill"), os.environ.get("PYTHONPATH", "")]
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-        "LAKE_KILL_AT": step,
-        "LAKE_KILL_MARKER": str(tmp_path / "killed"),
-        "LAKE_KILL_DRIVER": str(tmp_path / "driver.pid"),
-    }
+TASK_STEPS = ("writing", "written")
+COMMIT_STEPS = ("evolved", "before commit", "committed", "before compaction", "compacted")
+MORE_STEPS = {"iceberg": ("half compacted",), "parquet": ("half compacted", "logged")}
+# "driver" is all of it at once, as when a machine dies; "driver alone" leaves the JVM to find out.
+DRIVERS = ("driver", "driver alone")
+ANYWHERE = "anywhere"
 
 
-def land(broker: BrokerProcess, topic: str, table: Path, kind: str, spark: SparkSession) -> None:
-    query = lake.sync(
-        topic,
-        to=table,
-        bootstrap=broker.address,
-        format=kind,
-        value_format="json",
-        max_records_per_batch=RECORDS // 3,
-        once=True,
-        spark=spark,
-    )
-    query.awaitTermination()
+def field_of(number: int) -> str:
+    """Every 500 rows the table gets one more column."""
+    return f"field_{number // 500}"
 
 
-def numbers(table: Path, kind: str, topic: str) -> list[int]:
-    spec = TableSpec(directory=str(table), format=kind, table_name=f"lake.{topic}")
-    return sorted(row["n"] for row in rows_of(spec))
+class Round(NamedTuple):
+    victim: str
+    step: str
+    table: str  # Where the step is seen; the victim serves them all.
 
 
-def killed_at(
-    broker: BrokerProcess, topic: str, tmp_path: Path, table: Path, kind: str, step: str
+def all_rounds(chance: random.Random) -> list[Round]:
+    """Every victim at every step of every table, and as often at random."""
+    rounds = []
+    for table in (*APPENDED, MERGED):
+        commits = (*COMMIT_STEPS, *MORE_STEPS.get(table, ()))
+        # The merges' table is made once, and commits in the driver itself.
+        commits = tuple(s for s in commits if table != MERGED or s != "evolved")
+        rounds += [Round("worker", step, table) for step in TASK_STEPS]
+        rounds += [Round("broker", step, table) for step in (*TASK_STEPS, *commits)]
+        rounds += [Round(chance.choice(DRIVERS), step, table) for step in (*TASK_STEPS, *commits)]
+        if table != MERGED:
+            rounds += [Round("worker", step, table) for step in commits]
+    rounds += [Round(victim, ANYWHERE, "") for victim in (*DRIVERS, "worker", "broker") * 4]
+    chance.shuffle(rounds)
+    return rounds
+
+
+def rounds_of(seed: int) -> list[Round]:
+    """A part of them per seed; without PENSTOCK_LONG the steps that tell most."""
+    if IS_LONG:
+        return all_rounds(random.Random(seed // PARTS))[seed % PARTS :: PARTS]
+    return [
+        Round("worker", "committed", "iceberg"),
+        Round("driver", "committed", "delta"),
+        Round("broker", "writing", "parquet"),
+        Round("driver alone", "logged", "parquet"),
+        Round("driver", "before commit", MERGED),
+    ]
+
+
+class DriverProcess:
+    """The driver with its JVM and its Python workers, started again whenever it is gone."""
+
+    def __init__(self, address: str, directory: Path) -> None:
+        self.address = address
+        self.directory = directory
+        self.orders = directory / "orders"
+        self.orders.mkdir()
+        self.starts = 0
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def ensure(self) -> None:
+        """Start it unless it runs."""
+        if self.process is not None and self.process.poll() is None:
+            return
+        self.starts += 1
+        paths = [str(HERE / "strikes"), os.environ.get("PYTHONPATH", "")]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+            "LAKE_STRIKES": str(self.orders),
+        }
+        command = [python(), "-m", "tests.integration.lake.landing"]
+        with self.log_path.open("wb") as log:
+            self.process = subprocess.Popen(
+                [*command, self.address, str(self.directory)],
+                cwd=ROOT,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+        (self.orders / "driver.pid").write_text(str(self.process.pid))
+
+    def family(self) -> list[psutil.Process]:
+        """The driver and all that it has started."""
+        if self.process is None or self.process.poll() is not None:
+            return []
+        driver = psutil.Process(self.process.pid)
+        return [driver, *driver.children(recursive=True)]
+
+    def workers(self) -> list[psutil.Process]:
+        """Python processes of Spark's tasks and commits."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            family = self.family()
+            return [one for one in family if "pyspark.daemon" in " ".join(one.parent().cmdline())]
+        return []
+
+    def kill(self) -> None:
+        """SIGKILL to all of it at once."""
+        for one in self.family():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        if self.process is not None:
+            self.process.wait()
+
+    @property
+    def log_path(self) -> Path:
+        return self.directory / f"driver-{self.starts}.log"
+
+    @property
+    def log_end(self) -> str:
+        return self.log_path.read_text(errors="replace")[-3000:]
+
+
+class Feeder(threading.Thread):
+    """Writes numbered rows until told to stop; every now and then they get a new field."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(daemon=True)
+        self.count = 0
+        self.stopping = threading.Event()
+        self._producer = confluent_kafka.Producer(
+            {"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 5}
+        )
+
+    def run(self) -> None:
+        while not self.stopping.wait(0.05):
+            for number in range(self.count, self.count + 2):
+                value = {"n": number, "k": str(number % KEYS), field_of(number): number}
+                self._producer.produce(TOPIC, json.dumps(value).encode())
+            self.count += 2
+            self._producer.poll(0)
+
+    def stop(self) -> int:
+        """How many rows there are now, all stored."""
+        self.stopping.set()
+        self.join()
+        assert self._producer.flush(60) == 0
+        return self.count
+
+
+class Rig:
+    """All that is killed, and the orders to do so."""
+
+    def __init__(self, broker: BrokerProcess, directory: Path, chance: random.Random) -> None:
+        self.broker = broker
+        self.driver = DriverProcess(broker.address, directory)
+        self.chance = chance
+
+    def strike(self, one: Round) -> None:
+        """Kill somebody when a table is at some step; the broker is started again at once."""
+        if one.step == ANYWHERE:
+            self._strike_anywhere(one.victim)
+        else:
+            self._order(one)
+        if one.victim in DRIVERS and self.driver.process is not None:
+            self.driver.process.wait(30)
+        if one.victim == "broker":
+            self.broker.kill()  # It is gone already, unless this is how it goes.
+            self.broker.start()
+
+    def _order(self, one: Round) -> None:
+        orders = self.driver.orders
+        (orders / "broker.pid").write_text(str(self.broker.pid))
+        (orders / "fresh").write_text(json.dumps(one._asdict()))
+        (orders / "taken").unlink(missing_ok=True)
+        (orders / "fresh").rename(orders / "order")
+
+        def taken() -> bool:
+            self.driver.ensure()
+            return (orders / "taken").exists()
+
+        try:
+            eventually(taken, timeout_s=240, what=f"{one}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.driver.log_end}") from None
+
+    def _strike_anywhere(self, victim: str) -> None:
+        self.driver.ensure()
+        workers = eventually(self.driver.workers, timeout_s=120, what="Python workers")
+        time.sleep(self.chance.uniform(0, 4))  # Not for luck: the moment is the test's input.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if victim == "worker":
+                self.chance.choice(self.driver.workers() or workers).kill()
+            elif victim == "driver":
+                self.driver.kill()
+            elif victim == "driver alone":
+                self.driver.family()[0].kill()
+
+    def finish(self) -> None:
+        """Let the driver land the rest, and end."""
+        self.driver.ensure()
+        eventually(self.driver.workers, timeout_s=120, what="Python workers")
+        assert self.driver.process is not None
+        self.driver.process.send_signal(signal.SIGTERM)
+        assert self.driver.process.wait(400) == 0, self.driver.log_end
+
+
+@pytest.mark.timeout(3600 if IS_LONG else 600)
+@pytest.mark.parametrize("seed", range(SEEDS if IS_LONG else 1))
+def test_every_row_is_in_every_table_once_whatever_is_killed(
+    start_broker: StartBroker, tmp_path: Path, seed: int
 ) -> None:
-    options = ["--format", kind, "--value-format", "json", "--once"]
-    options += ["--max-records-per-batch", str(RECORDS // 3), "--master", "local[2]"]
-    process = sync_command(broker, topic, table, *options, env=environment(tmp_path, step))
-    (tmp_path / "driver.pid").write_text(str(process.pid))
-    said, _ = process.communicate(timeout=200)
-    assert process.returncode == -signal.SIGKILL, said
-    assert (tmp_path / "killed").exists()
+    broker = start_broker()
+    create(broker, TOPIC)
+    feeder = Feeder(broker.address)
+    rig = Rig(broker, tmp_path, random.Random(seed))
+    feeder.start()
+    try:
+        for number, one in enumerate(rounds_of(seed), 1):
+            rig.strike(one)
+            print(f"{number}: killed {one.victim}, {one.step} {one.table}", flush=True)
+        row_count = feeder.stop()
+        rig.finish()
+    finally:
+        feeder.stopping.set()
+        rig.driver.kill()
+    for kind in APPENDED:
+        assert_exact(tmp_path / kind, kind, row_count)
+    spec = TableSpec(directory=str(tmp_path / MERGED), format="delta")
+    counts = sorted((row["k"], row["count"]) for row in rows_of(spec))
+    assert counts == sorted(Counter(str(n % KEYS) for n in range(row_count)).items())
 
 
-def one_round(
-    broker: BrokerProcess, spark: SparkSession, tmp_path: Path, kind: str, step: str, name: str
-) -> None:
-    tmp_path.mkdir(exist_ok=True)
-    topic, table = f"killed-{name}", tmp_path / "table"
-    create(broker, topic)
-    send(broker, topic, ({"n": n} for n in range(RECORDS)))
-    killed_at(broker, topic, tmp_path, table, kind, step)
-    send(broker, topic, ({"n": n} for n in range(RECORDS, RECORDS + 10)))
-    land(broker, topic, table, kind, spark)
-    assert numbers(table, kind, topic) == list(range(RECORDS + 10))
-
-
-@pytest.mark.parametrize(
-    ("kind", "step"),
-    [
-        ("delta", "after-commit"),
-        ("iceberg", "after-commit"),
-        ("parquet", "log-entry-written"),
-    ],
-)
-def test_a_driver_killed_between_the_tables_commit_and_sparks_doubles_no_row(
-    shared_broker: BrokerProcess, spark: SparkSession, tmp_path: Path, kind: str, step: str
-) -> None:
-    one_round(shared_broker, spark, tmp_path, kind, step, f"{kind}-{step}")
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seed", range(int(os.environ.get("PENSTOCK_LAKE_ROUNDS", "100"))))
-def test_a_driver_killed_anywhere_loses_and_doubles_no_row(
-    shared_broker: BrokerProcess, spark: SparkSession, tmp_path: Path, seed: int
-) -> None:
-    chance = random.Random(seed)
-    kind = ("delta", "iceberg", "parquet")[seed % 3]
-    if seed % 2:
-        step = chance.choice([*STEPS, *(["log-entry-written"] if kind == "parquet" else [])])
-        one_round(shared_broker, spark, tmp_path, kind, step, f"step-{seed}")
-    else:
-        killed_at_random(shared_broker, spark, tmp_path, kind, chance, f"time-{seed}")
-
-
-def killed_at_random(
-    broker: BrokerProcess,
-    spark: SparkSession,
-    tmp_path: Path,
-    kind: str,
-    chance: random.Random,
-    name: str,
-) -> None:
-    topic, table = f"killed-{name}", tmp_path / "table"
-    create(broker, topic)
-    send(broker, topic, ({"n": n} for n in range(RECORDS)))
-    options = ["--format", kind, "--value-format", "json", "--every", "200 milliseconds"]
-    options += ["--max-records-per-batch", "100", "--master", "local[2]"]
-    process = sync_command(broker, topic, table, *options, env=os.environ)
-    assert process.stdout is not None
-    # From the start of Spark to well after the last batch, most often in between.
-    process.stdout.readline()
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(chance.uniform(4, 14))
-    process.kill()
-    process.communicate()
-    land(broker, topic, table, kind, spark)
-    assert numbers(table, kind, topic) == list(range(RECORDS))
+def assert_exact(table: Path, kind: str, row_count: int) -> None:
+    """Each row once, with all of its fields, and nothing of a killed attempt left aside."""
+    found = rows_of(TableSpec(directory=str(table), format=kind, table_name=f"lake.{TOPIC}"))
+    times = Counter(row["n"] for row in found)
+    doubled = [n for n, count in times.items() if count > 1]
+    missing = [n for n in range(row_count) if n not in times]
+    assert not doubled, f"{kind}: {len(doubled)} rows more than once: {doubled[:10]}"
+    assert not missing, f"{kind}: {len(missing)} rows are missing: {missing[:10]}"
+    assert len(times) == row_count
+    assert all(row[field_of(row["n"])] == row["n"] for row in found)
+    assert not list((table / "_penstock").glob("staging/**/part-*"))

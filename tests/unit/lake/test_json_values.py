@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.lake.errors import IncompatibleSchema, LakeError, UndecodableRecord
-from penstock.lake.json_values import GrowingJson
+from penstock.lake.json_values import GrowingJson, undecodable_rows
 
 
 def complain(at: int, reason: str) -> LakeError:
@@ -78,12 +78,24 @@ def test_a_field_that_changes_its_kind_names_column_types_and_record() -> None:
         decoded({"a": "one"}, known=pa.schema([("a", pa.int64())]))
 
 
-def test_bad_values_can_be_taken_out() -> None:
+def test_bad_values_are_found_with_their_reasons() -> None:
+    values = pa.array([b'{"a": 1}', b"oops", None, b"7"])
+    found = undecodable_rows(values)
+    assert list(found) == [1, 3]
+    assert "not JSON" in found[1]
+    assert "a number" in found[3]
+
+
+def test_a_blank_value_does_not_hide_one_with_two_objects() -> None:
+    with pytest.raises(UndecodableRecord, match="offset 0 of t-0"):
+        decoded(b'{"a": 1}{"a": 2}', b" ")
+
+
+def test_what_a_bad_value_brings_is_no_field_of_the_table() -> None:
     decoder = GrowingJson(pa.schema([]))
-    values = pa.array([b'{"a": 1}', b"oops", None])
-    kept, bad = decoder.without_undecodable(values)
-    assert kept.to_pylist() == [b'{"a": 1}', None, None]
-    assert bad is not None and bad.to_pylist() == [False, True, False]
+    with pytest.raises(UndecodableRecord):
+        decoder.decode(pa.array([b'{"a": 1}{"b": 2}']), complain)
+    assert decoder.decode(pa.array([b'{"c": 3}']), complain).to_pylist() == [{"c": 3}]
 
 
 scalars = st.one_of(st.none(), st.integers(-(2**50), 2**50), st.text(), st.booleans())

@@ -11,10 +11,17 @@ from hypothesis import strategies as st
 
 from penstock.lake import layout
 from penstock.lake.errors import LakeError, UndecodableRecord
-from penstock.lake.progress import new_batches, remember_rows, rows_of_batches
+from penstock.lake.progress import (
+    dead_letters_of_batches,
+    new_batches,
+    remember_dead_letters,
+    remember_rows,
+    rows_of_batches,
+)
 from penstock.lake.query import plain_reason
 from penstock.lake.rows import RecordsAsRows, check_decoding, format_text
 from penstock.lake.spec import Decoding, Merge, TableSpec, parse_partitioning
+from penstock.schemas.dead_letters import cause_of
 
 AT = datetime(2026, 1, 31, 23, 59, tzinfo=UTC)
 
@@ -78,6 +85,46 @@ def test_a_described_format_decodes_too(tmp_path: Path) -> None:
     assert [(row["id"], row["value_undecoded"]) for row in found] == [(1, None), (None, b"{")]
     with pytest.raises(UndecodableRecord, match="offset 1 of t-0"):
         rows(tmp_path, b'{"id": 1}', b"{", **more)
+
+
+def test_records_that_cannot_be_decoded_are_set_aside_with_the_reason(tmp_path: Path) -> None:
+    decoding = Decoding(
+        value_format="json", key_format="string", on_error="dead-letter", dead_letter_topic="dead"
+    )
+    maker = RecordsAsRows(
+        TableSpec(directory=str(tmp_path), format="parquet", decoding=decoding), decoding
+    )
+    given_ = records(b'{"id": 1}', b"oops", b'{"id": 3}')
+    given_ = given_.set_column(0, "key", pa.array([b"a", b"b", b"\xff"], pa.binary()))
+    found = [row for batch in maker.rows(iter([given_])) for row in batch.to_pylist()]
+    assert [(row["id"], row["key"]) for row in found] == [(1, "a")]
+    letters = [row for batch in maker.dead_letters() for row in batch.to_pylist()]
+    causes = [cause_of((one["key"], one["value"]) for one in row["headers"]) for row in letters]
+    assert [(row["topic"], row["key"], row["value"]) for row in letters] == [
+        ("dead", b"b", b"oops"),
+        ("dead", b"\xff", b'{"id": 3}'),
+    ]
+    assert [(one.origin, one.stage) for one in causes] == [
+        ("t-0@1", "VALUE_CONVERTER"),
+        ("t-0@2", "KEY_CONVERTER"),
+    ]
+    assert "not JSON" in str(causes[0].message)
+    assert list(maker.dead_letters()) == []
+
+
+@pytest.mark.parametrize(
+    ("choice", "sentence"),
+    [
+        ({"on_error": "dead-letter", "value_format": "json"}, "belong together"),
+        ({"dead_letter_topic": "dead", "value_format": "json"}, "belong together"),
+        ({"dead_letter_topic": "dead", "on_error": "dead-letter"}, "kept as bytes"),
+    ],
+)
+def test_dead_letters_need_a_topic_and_something_to_decode(
+    choice: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(LakeError, match=sentence):
+        check_decoding(Decoding(**choice))
 
 
 @pytest.mark.parametrize("wrong", ["value_format", "key_format", "on_error"])
@@ -153,9 +200,17 @@ def test_batches_are_told_once_with_their_lag(tmp_path: Path) -> None:
         "batchDuration": 500,
         "sources": [{"endOffset": '{"t": {"0": 5}}', "latestOffset": '{"t": {"0": 9, "1": 2}}'}],
     }
-    (seen,) = new_batches([report], rows_of_batches(spec), after_batch_id=148)
+    (seen,) = new_batches([report], rows_of_batches(spec), {}, after_batch_id=148)
     assert (seen.rows, seen.rows_per_s, seen.lag) == (1490, 2980, 6)
-    assert new_batches([report], rows_of_batches(spec), after_batch_id=149) == []
+    assert new_batches([report], rows_of_batches(spec), {}, after_batch_id=149) == []
+
+
+def test_a_batch_of_dead_letters_alone_is_told_too(tmp_path: Path) -> None:
+    spec = TableSpec(directory=str(tmp_path), format="delta")
+    remember_dead_letters(spec, 3, 2)
+    report = {"batchId": 3, "batchDuration": 500, "sources": [{}]}
+    (seen,) = new_batches([report], {}, dead_letters_of_batches(spec), after_batch_id=2)
+    assert (seen.rows, seen.dead_letters) == (0, 2)
 
 
 def test_our_sentence_is_found_in_a_stack_trace() -> None:

@@ -144,21 +144,28 @@ class Decoding:
     def _dead_letters(
         self, batch: pa.RecordBatch, failures: Mapping[int, tuple[str, Failure]]
     ) -> pa.Array:
-        kind = arrow_type(DEAD_LETTER_TYPE)
-        if not failures:
-            return pa.nulls(batch.num_rows, kind)
         assert self.dead_letter is not None
-        rows: list[Any] = [None] * batch.num_rows
-        for row, (name, failure) in failures.items():
-            cause = _cause(batch, name, failure, self.dead_letter.pipeline)
-            headers = [(one["key"], one["value"]) for one in _at(batch, "headers", row) or ()]
-            rows[row] = {
-                "topic": self.dead_letter.topic,
-                "key": _at(batch, "key", row),
-                "value": _at(batch, "value", row),
-                "headers": [{"key": k, "value": v} for k, v in [*headers, *cause.headers()]],
-            }
-        return pa.array(rows, kind)
+        return dead_letter_array(batch, failures, self.dead_letter)
+
+
+def dead_letter_array(
+    batch: pa.RecordBatch, failures: Mapping[int, tuple[str, Failure]], letter: DeadLetter
+) -> pa.Array:
+    """For each row null, or the dead letter it becomes: by row the bad column and the reason."""
+    kind = arrow_type(DEAD_LETTER_TYPE)
+    if not failures:
+        return pa.nulls(batch.num_rows, kind)
+    rows: list[Any] = [None] * batch.num_rows
+    for row, (name, failure) in failures.items():
+        cause = _cause(batch, name, failure, letter.pipeline)
+        headers = [(one["key"], one["value"]) for one in _at(batch, "headers", row) or ()]
+        rows[row] = {
+            "topic": letter.topic,
+            "key": _at(batch, "key", row),
+            "value": _at(batch, "value", row),
+            "headers": [{"key": k, "value": v} for k, v in [*headers, *cause.headers()]],
+        }
+    return pa.array(rows, kind)
 
 
 def _masked(array: pa.Array, kept: pa.Array) -> pa.Array:

@@ -1,0 +1,130 @@
+"""A driver to be killed: it lands one topic in a table of each kind until it is told to finish.
+
+    python -m tests.integration.lake.landing BOOTSTRAP DIRECTORY
+
+A query that fails is started again. SIGTERM: land what is there, and end. Tasks are tried four
+times, so the loss of a Python worker costs an attempt and not the query.
+"""
+
+import contextlib
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from penstock import lake
+from penstock.lake.errors import LakeError
+from penstock.lake.query import LakeQuery
+from penstock.spark import session
+
+TOPIC = "landed"
+APPENDED = ("delta", "iceberg", "parquet")
+MERGED = "merged"
+OFTEN = "200 milliseconds"
+
+Starts = dict[str, Callable[[], LakeQuery]]
+
+
+def starts_of(spark: SparkSession, address: str, directory: Path) -> Starts:
+    """How each table's query is started."""
+
+    def land(kind: str) -> LakeQuery:
+        return lake.sync(
+            TOPIC,
+            to=directory / kind,
+            bootstrap=address,
+            format=kind,
+            value_format="json",
+            every=OFTEN,
+            max_records_per_batch=1000,
+            small_files_max=3,
+            spark=spark,
+        )
+
+    def merge() -> LakeQuery:
+        records = (
+            spark.readStream.format("penstock")
+            .option("kafka.bootstrap.servers", address)
+            .option("subscribe", TOPIC)
+            .option("startingOffsets", "earliest")
+            .option("maxOffsetsPerTrigger", 1000)
+            .load()
+        )
+        key = f.get_json_object(f.col("value").cast("string"), "$.k").alias("k")
+        counted = records.groupBy(key).count()
+        return lake.table(
+            counted, to=directory / MERGED, merge_on=["k"], every=OFTEN, small_files_max=3
+        )
+
+    starts: Starts = {kind: lambda kind=kind: land(kind) for kind in APPENDED}  # type: ignore[misc]
+    return {**starts, MERGED: merge}
+
+
+def keep_running(starts: Starts, orders: Path, stop: threading.Event) -> dict[str, LakeQuery]:
+    """Until the signal comes; then the queries as they are."""
+    running: dict[str, LakeQuery] = {}
+    while not stop.wait(0.1):
+        for name in due(starts, running, orders):
+            query = running.get(name)
+            if query is None or not query.isActive:
+                if query is not None:
+                    print(f"{name} failed: {query.exception()}", flush=True)
+                running[name] = starts[name]()
+    return running
+
+
+def due(starts: Starts, running: dict[str, LakeQuery], orders: Path) -> list[str]:
+    """The table that a strike waits for is not to wait for the others to start."""
+    with contextlib.suppress(FileNotFoundError):
+        wanted = json.loads((orders / "order").read_text())["table"]
+        query = running.get(wanted)
+        if wanted and (query is None or not query.isActive or query.lastProgress is None):
+            return [wanted]
+    return list(starts)
+
+
+def finish(query: LakeQuery | None, start: Callable[[], LakeQuery], name: str) -> None:
+    """All that is in the topic, whatever goes wrong on the way."""
+    for _ in range(10):
+        try:
+            query = query if query is not None and query.isActive else start()
+            query.processAllAvailable()
+            query.stop()
+            return
+        except LakeError as error:
+            print(f"{name} failed: {error}", flush=True)
+            query = None
+    raise SystemExit(f"{name} does not get to the end")
+
+
+def main(address: str, directory: Path) -> None:
+    """Runs for as long as it lives."""
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    spark = session(
+        "to be killed",
+        master="local[2,4]",
+        conf={
+            "spark.driver.memory": "512m",
+            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "spark.local.dir": str(directory / "local"),
+            "spark.sql.shuffle.partitions": "2",
+            "spark.ui.enabled": "false",
+        },
+    )
+    starts = starts_of(spark, address, directory)
+    running = keep_running(starts, directory / "orders", stop)
+    for name, start in starts.items():
+        finish(running.get(name), start, name)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    if "sitecustomize" in sys.modules and hasattr(sys.modules["sitecustomize"], "arrange_commits"):
+        sys.modules["sitecustomize"].arrange_commits()  # Merges are committed in this process.
+    main(sys.argv[1], Path(sys.argv[2]))
