@@ -1,13 +1,16 @@
 """A random walk over the rules: three replicas of one partition, crashes, fences, unknown outcomes.
 
 Everything the store's state goes through is the production `transition`; logs, fetches, fences and
-the leader's high watermark are modelled around it. No run may lose a committed record. To show
-that the walk would notice, each guard is taken away in turn, and each time it must.
+the leader's high watermark are modelled around it. Replicas are also moved to a fourth broker and
+back, and where a setting allows it a leader is elected uncleanly, after which only what it has
+counts as committed. No run may lose a committed record. To show that the walk would notice, each
+guard is taken away in turn, and each time it must.
 """
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 
@@ -19,11 +22,14 @@ from penstock.cluster.transition import (
     Expanded,
     Facts,
     MinIsrChanged,
+    Reassigned,
     Removed,
     Shrunk,
+    UncleanlyElected,
 )
 
 REPLICAS = (0, 1, 2)
+SPARE = 3  # A broker without a replica, until a reassignment gives it one.
 VALUES_MAX = 8
 
 Record = tuple[int, int]  # (leader epoch, value)
@@ -38,6 +44,12 @@ class Setting:
     min_isr: int
     lossy_crashes: int = 0
     min_isr_changes: bool = False
+    reassignments: bool = False
+    unclean_elections: bool = False
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        return (*REPLICAS, SPARE) if self.reassignments else REPLICAS
 
 
 @dataclass(kw_only=True)
@@ -71,8 +83,15 @@ class Proposal:
     arrived: bool = False
 
 
+class View(NamedTuple):
+    """What a broker was told last: the partition's state, and who has its replicas."""
+
+    state: PartitionState
+    replicas: tuple[int, ...]
+
+
 class Cluster:
-    """The store's state of the partition, three brokers, the network between them."""
+    """The store's state of the partition, its brokers, the network between them."""
 
     def __init__(self, rng: random.Random, setting: Setting, removed_guard: str | None) -> None:
         self.rng = rng
@@ -81,19 +100,26 @@ class Cluster:
         self.lossy_left = setting.lossy_crashes
         self.config_changes = setting.min_isr_changes
         self.config = setting.min_isr
+        self.setting = setting
         self.state = PartitionState(leader=0, leader_epoch=1, isr=REPLICAS, min_isr=setting.min_isr)
-        self.fence_version = dict.fromkeys(REPLICAS, 1)
-        self.fence = dict.fromkeys(REPLICAS, "active")
-        self.is_lossy = dict.fromkeys(REPLICAS, False)
-        self.alive = dict.fromkeys(REPLICAS, True)
-        self.incarnation = dict.fromkeys(REPLICAS, 1)
-        self.log: dict[int, list[Record]] = {b: [] for b in REPLICAS}
-        self.high_watermark = dict.fromkeys(REPLICAS, 0)
-        self.view: dict[int, PartitionState | None] = dict.fromkeys(REPLICAS, self.state)
-        self.remote: dict[int, dict[int, tuple[int, int]]] = {b: {} for b in REPLICAS}
-        self.epoch_start = dict.fromkeys(REPLICAS, 0)
-        self.proposal: dict[int, Proposal | None] = dict.fromkeys(REPLICAS, None)
-        self.fetch_number = dict.fromkeys(REPLICAS, 0)
+        self.replicas = REPLICAS
+        self.original: tuple[int, ...] | None = None  # Of a reassignment that is under way.
+        self.target: tuple[int, ...] = REPLICAS
+        self.unclean_epoch = -1  # Leaders of earlier epochs commit nothing that counts.
+        self.unclean_count = self.reassigned_count = 0
+        brokers = setting.brokers
+        self.fence_version = dict.fromkeys(brokers, 1)
+        self.fence = dict.fromkeys(brokers, "active")
+        self.is_lossy = dict.fromkeys(brokers, False)
+        self.alive = dict.fromkeys(brokers, True)
+        self.incarnation = dict.fromkeys(brokers, 1)
+        self.log: dict[int, list[Record]] = {b: [] for b in brokers}
+        self.high_watermark = dict.fromkeys(brokers, 0)
+        self.view: dict[int, View | None] = dict.fromkeys(brokers, View(self.state, REPLICAS))
+        self.remote: dict[int, dict[int, tuple[int, int]]] = {b: {} for b in brokers}
+        self.epoch_start = dict.fromkeys(brokers, 0)
+        self.proposal: dict[int, Proposal | None] = dict.fromkeys(brokers, None)
+        self.fetch_number = dict.fromkeys(brokers, 0)
         self.last_served: dict[tuple[int, int], int] = {}
         self.network: list[Fetch] = []
         self.committed: list[Record] = []
@@ -114,11 +140,13 @@ class Cluster:
                 raise Violation(f"broker {broker} may lead and lacks committed records")
         if self.state.leader != NO_LEADER and self.state.leader not in self.state.isr:
             raise Violation("the leader is not in sync with itself")
+        if not candidates | {*self.state.lke} <= {*self.replicas}:
+            raise Violation("somebody counts who has no replica")
 
     # One random step.
 
     def step(self) -> None:
-        dice, broker = self.rng.random(), self.rng.choice(REPLICAS)
+        dice, broker = self.rng.random(), self.rng.choice(self.setting.brokers)
         if self.calm and dice >= 0.55 and self.rng.random() < self.calm:
             dice = self.rng.random() * 0.55
             if self.rng.random() >= 0.6:
@@ -129,7 +157,8 @@ class Cluster:
     def leads(self, broker: int) -> PartitionState | None:
         """The state the broker believes in, if by it this broker leads."""
         view = self.view[broker]
-        return view if self.alive[broker] and view and view.leader == broker else None
+        is_leader = self.alive[broker] and view and view.state.leader == broker
+        return view.state if view and is_leader else None
 
     def produce(self, broker: int) -> None:
         view = self.leads(broker)
@@ -140,8 +169,9 @@ class Cluster:
 
     def advance(self, leader: int) -> None:
         """Move the high watermark as far as every replica that may count has come."""
-        view = self.view[leader]
-        assert view is not None
+        told = self.view[leader]
+        assert told is not None
+        view = told.state
         needed = self.config if self.without == "min ISR from the state" else view.min_isr
         if len(view.isr) < needed and self.without != "high watermark waits for min ISR":
             return
@@ -152,7 +182,8 @@ class Cluster:
         end = min([len(self.log[leader]), *ends])
         if end > self.high_watermark[leader]:
             self.high_watermark[leader] = end
-            self.commit(self.log[leader][:end])
+            if view.leader_epoch >= self.unclean_epoch:
+                self.commit(self.log[leader][:end])
 
     def commit(self, records: list[Record]) -> None:
         known = len(self.committed)
@@ -161,10 +192,11 @@ class Cluster:
         self.committed += records[known:]
 
     def send_fetch(self, broker: int) -> None:
-        view = self.view[broker]
-        if not (self.alive[broker] and view) or len(self.network) >= 6:
+        told = self.view[broker]
+        if not (self.alive[broker] and told) or len(self.network) >= 6:
             return
-        if view.leader in (NO_LEADER, broker):
+        view = told.state
+        if view.leader in (NO_LEADER, broker) or broker not in told.replicas:
             return
         self.fetch_number[broker] += 1
         self.network.append(
@@ -201,6 +233,8 @@ class Cluster:
             self.last_served[leader, fetch.follower] = fetch.number
         if view.leader_epoch != fetch.epoch and self.without != "leader epoch fence":
             return
+        if fetch.follower not in self.replicas_seen_by(leader):
+            return
         epoch, end = self.end_of(leader, fetch.last_epoch)
         if fetch.offset > 0 and (epoch < fetch.last_epoch or end < fetch.offset):
             fetch.diverging = (epoch, end)
@@ -218,9 +252,10 @@ class Cluster:
         broker = fetch.follower
         if self.without != "fetches in order" and fetch.number != self.fetch_number[broker]:
             return
-        view = self.view[broker]
-        if not (self.alive[broker] and self.incarnation[broker] == fetch.incarnation and view):
+        told = self.view[broker]
+        if not (self.alive[broker] and self.incarnation[broker] == fetch.incarnation and told):
             return
+        view = told.state
         if view.leader_epoch != fetch.epoch and self.without != "leader epoch fence":
             return
         if view.leader != fetch.leader or len(self.log[broker]) != fetch.offset:
@@ -234,6 +269,10 @@ class Cluster:
             limit = fetch.high_watermark
         self.high_watermark[broker] = min(limit, len(self.log[broker]))
 
+    def replicas_seen_by(self, broker: int) -> tuple[int, ...]:
+        view = self.view[broker]
+        return view.replicas if view else ()
+
     def end_of(self, broker: int, epoch: int) -> tuple[int, int]:
         """The largest epoch up to this one in the broker's log, and where it ends."""
         covered = [record for record in self.log[broker] if record[0] <= epoch]
@@ -243,7 +282,7 @@ class Cluster:
         view = self.leads(broker)
         if not view or self.proposal[broker]:
             return
-        follower = self.rng.choice([other for other in REPLICAS if other != broker])
+        follower = self.rng.choice([b for b in self.replicas_seen_by(broker) if b != broker])
         if follower in view.isr:
             if self.rng.random() < 0.3:
                 self.proposal[broker] = Proposal(
@@ -278,16 +317,18 @@ class Cluster:
             accepted = accepted and is_open and self.fence_version[follower] == incarnation
         if accepted:
             # The store's check of the fence stands for the `active` fact.
-            self.write(proposal.event, active=frozenset(REPLICAS))
+            self.write(proposal.event, active=frozenset(self.setting.brokers))
             if self.rng.random() < 0.7:
-                self.view[broker] = self.state
+                self.view[broker] = View(self.state, self.replicas)
                 self.proposal[broker] = None
                 self.advance(broker)
         elif self.state.leader == broker and self.rng.random() < 0.7:
             self.take_image(broker)
 
     def write(self, event: Event, *, active: frozenset[int]) -> bool:
-        facts = Facts(replicas=REPLICAS, active=active)
+        return self.write_with(event, Facts(replicas=self.replicas, active=active))
+
+    def write_with(self, event: Event, facts: Facts) -> bool:
         after = rules.transition(self.state, event, facts)
         if after is self.state:
             return False
@@ -299,11 +340,15 @@ class Cluster:
     def take_image(self, broker: int) -> None:
         if not self.alive[broker] or self.incarnation[broker] != self.fence_version[broker]:
             return
-        before = self.view[broker]
+        told = self.view[broker]
+        before = told.state if told else None
         if before and self.state.partition_epoch <= before.partition_epoch:
             return
-        self.view[broker] = self.state
+        self.view[broker] = View(self.state, self.replicas)
         self.proposal[broker] = None
+        if broker not in self.replicas:
+            self.log[broker] = []
+            self.high_watermark[broker] = 0
         if not before or before.leader_epoch != self.state.leader_epoch:
             self.remote[broker] = {}
             self.epoch_start[broker] = len(self.log[broker])
@@ -345,17 +390,62 @@ class Cluster:
 
     def control(self, _: int) -> None:
         """The controller does one thing at a time, in the order membership.py does them."""
-        active = frozenset(b for b in REPLICAS if self.fence[b] == "active")
+        active = frozenset(b for b in self.setting.brokers if self.fence[b] == "active")
         if self.config != self.state.min_isr:
             self.write(MinIsrChanged(self.config), active=active)
             return
-        for broker in REPLICAS:
+        for broker in self.setting.brokers:
             if self.fence[broker] != "active" and self.take_out_or_admit(broker, active):
                 return
+        if self.setting.reassignments and self.rng.random() < 0.3 and self.reassign(active):
+            return
         if self.state.leader == NO_LEADER:
-            self.write(Elected(), active=active)
+            if not self.write(Elected(), active=active) and self.setting.unclean_elections:
+                self.elect_uncleanly(active)
         elif self.rng.random() < 0.15:
             self.move_leader(active)
+
+    def reassign(self, active: frozenset[int]) -> bool:
+        """Begin to move the replicas, finish when the new ones are in sync, or take it back."""
+        if self.original is None:
+            spare = self.rng.choice([b for b in self.setting.brokers if b not in self.replicas])
+            keep = self.rng.sample(self.replicas, self.rng.choice((1, 2)))
+            self.original, self.target = self.replicas, (spare, *keep)
+            both = (*self.target, *(b for b in self.original if b not in self.target))
+            return self.place(both, active)
+        if {*self.target} <= {*self.state.isr}:
+            wanted = self.target
+        elif self.rng.random() < 0.2:
+            wanted = self.original
+        else:
+            return False
+        done = self.place(wanted, active)
+        if done:
+            self.original = None
+        return done
+
+    def place(self, replicas: tuple[int, ...], active: frozenset[int]) -> bool:
+        done = self.write_with(Reassigned(self.config), Facts(replicas=replicas, active=active))
+        if done:
+            self.replicas = replicas
+            self.reassigned_count += 1
+        return done
+
+    def elect_uncleanly(self, active: frozenset[int]) -> None:
+        """Whoever leads now is the truth: what it lacks is lost, and was announced to be."""
+        candidates = [b for b in self.replicas if b in active]
+        if not candidates:
+            return
+        chosen = self.rng.choice(candidates)
+        if self.write(UncleanlyElected(chosen), active=active):
+            self.unclean_count += 1
+            self.unclean_epoch = self.state.leader_epoch
+            same = 0
+            for ours, known in zip(self.log[chosen], self.committed, strict=False):
+                if ours != known:
+                    break
+                same += 1
+            del self.committed[same:]
 
     def take_out_or_admit(self, broker: int, active: frozenset[int]) -> bool:
         is_starting = self.fence[broker] == "starting"
@@ -375,7 +465,7 @@ class Cluster:
         wanted = [b for b in self.state.isr if b in active and b != self.state.leader]
         if wanted:
             first = self.rng.choice(wanted)
-            order = (first, *(b for b in REPLICAS if b != first))
+            order = (first, *(b for b in self.replicas if b != first))
             facts = Facts(replicas=order, active=active)
             after = rules.transition(self.state, rules.Preferred(), facts)
             self.state = after._replace(partition_epoch=self.state.partition_epoch + 1)
@@ -408,16 +498,24 @@ LOSSY = Setting(min_isr=2, lossy_crashes=1)
 PLAIN = Setting(min_isr=2)
 SINGLE = Setting(min_isr=1)
 CHANGING = Setting(min_isr=2, min_isr_changes=True)
+MOVING = Setting(min_isr=2, reassignments=True)
+MOVING_LOSSY = Setting(min_isr=2, reassignments=True, lossy_crashes=1)
+UNCLEAN = Setting(min_isr=2, unclean_elections=True, lossy_crashes=1)
+UNCLEAN_SINGLE = Setting(min_isr=1, unclean_elections=True)
+SETTINGS = [LOSSY, PLAIN, SINGLE, CHANGING, MOVING, MOVING_LOSSY, UNCLEAN, UNCLEAN_SINGLE]
 
 
-@pytest.mark.parametrize("setting", [LOSSY, PLAIN, SINGLE, CHANGING], ids=repr)
+@pytest.mark.parametrize("setting", SETTINGS, ids=repr)
 def test_no_walk_loses_a_committed_record(setting: Setting) -> None:
-    committed = sum(len(walk(setting, seed, 200).committed) for seed in range(2000))
-    assert committed > 2000  # Otherwise the walks would prove nothing.
+    walks = [walk(setting, seed, 200) for seed in range(1200)]
+    # Otherwise the walks would prove nothing.
+    assert sum(len(cluster.committed) for cluster in walks) > 1000
+    assert not setting.reassignments or sum(c.reassigned_count for c in walks) > 600
+    assert not setting.unclean_elections or sum(c.unclean_count for c in walks) > 20
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("setting", [LOSSY, PLAIN, SINGLE, CHANGING], ids=repr)
+@pytest.mark.parametrize("setting", SETTINGS, ids=repr)
 def test_no_long_walk_loses_a_committed_record(setting: Setting) -> None:
     for seed in range(20_000):
         walk(setting, seed, 400)
@@ -491,6 +589,26 @@ def keep_the_elr_on_expansion(
     return state._replace(isr=(*state.isr, *(added - set(state.isr))))
 
 
+def keep_the_elr_when_reassigned(
+    state: PartitionState, min_isr: int, facts: Facts
+) -> PartitionState:
+    after = _REASSIGNED(state, min_isr, facts)
+    gone = {*state.isr} - {*after.isr}
+    kept = [b for b in facts.replicas if b in {*state.elr, *gone, *facts.replicas} - {*after.isr}]
+    return after if after is state else after._replace(elr=tuple(kept))
+
+
+def keep_the_elr_of_an_unclean_election(
+    state: PartitionState, leader: int, facts: Facts
+) -> PartitionState:
+    after = _UNCLEAN(state, leader, facts)
+    is_unclean = after.leader_recovery_state == rules.RECOVERING
+    return after._replace(elr=state.elr) if is_unclean else after
+
+
+_REASSIGNED = rules._reassigned
+_UNCLEAN = rules._uncleanly_elected
+
 RULES: list[tuple[str, Callable[..., PartitionState], Setting, int]] = [
     ("_without", keep_elr_of_a_full_isr, PLAIN, 3),
     ("_elected", elect_anybody, PLAIN, 4),
@@ -498,6 +616,8 @@ RULES: list[tuple[str, Callable[..., PartitionState], Setting, int]] = [
     ("_preferred", move_the_leader_within_its_epoch, PLAIN, 4),
     ("_min_isr_changed", keep_elr_at_a_lower_minimum, CHANGING, 3),
     ("_expanded", keep_the_elr_on_expansion, PLAIN, 12),
+    ("_reassigned", keep_the_elr_when_reassigned, MOVING, 0),
+    ("_uncleanly_elected", keep_the_elr_of_an_unclean_election, UNCLEAN_SINGLE, 13),
 ]
 
 
