@@ -360,7 +360,8 @@ def test_overlapping_looks_at_the_end_may_disagree() -> None:
 def test_a_random_run_without_damage_passes_and_with_a_record_cut_out_does_not() -> None:
     chance = random.Random(5)
     for _ in range(50):
-        history, log = History(), []
+        history = History()
+        log: list[tuple[int, int]] = []
         for value in range(1, 40):
             stored = chance.random() < 0.8
             if stored:

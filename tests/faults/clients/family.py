@@ -1,0 +1,69 @@
+"""What the workloads need of a client library, and how records and partitions are written.
+
+Each family has a module with two adapters, `Sender` and `Reader`, that give its own calls these
+shapes and nothing more: no retries of ours, no hiding of errors. Whatever a library raises for a
+cluster in trouble is in its module's `ERRORS`.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+PADDING = b":" + b"." * 90
+Place = tuple[str, int]  # Topic and partition.
+Record = tuple[Place, int, int]  # Where, offset, value.
+Done = Callable[[int | None, Exception | None], None]
+OnAssign = Callable[[Mapping[Place, int | None]], None]
+NEVER_SENT = "never sent"  # Begins the text of an error after which nothing can have been stored.
+
+
+class Sender(Protocol):
+    def start(self) -> None: ...
+    def send(self, place: Place, value: int, done: Done) -> None: ...
+    def pause(self, seconds: float) -> None: ...
+    def flush(self, seconds: float) -> None: ...
+    def begin(self) -> None: ...
+    def commit(self) -> None: ...
+    def abort(self) -> None: ...
+    def send_offsets(self, offsets: Mapping[Place, int], reader: "Reader") -> None: ...
+    def close(self) -> None: ...
+
+
+class Reader(Protocol):
+    """`on_assign` gets what was assigned, and from where on it is read where that is known."""
+
+    def start(self) -> None: ...
+    def assign(self, starts: Mapping[Place, int]) -> None: ...
+    def subscribe(self, topic: str, on_assign: OnAssign) -> None: ...
+    def poll(self, seconds: float) -> Sequence[Record]: ...
+    def seek(self, starts: Mapping[Place, int]) -> None: ...
+    def commit(self, offsets: Mapping[Place, int]) -> None: ...
+    def committed(self, places: Sequence[Place]) -> Mapping[Place, int]: ...
+    def ends(self, places: Sequence[Place]) -> Mapping[Place, int]: ...
+    def close(self) -> None: ...
+
+
+class Family(Protocol):
+    """A module of this shape is a family."""
+
+    ERRORS: tuple[type[Exception], ...]
+
+    def sender(self, options: argparse.Namespace, *, transactional_id: str | None) -> Sender: ...
+    def reader(self, options: argparse.Namespace, *, group: str | None) -> Reader: ...
+
+
+def payload(value: int) -> bytes:
+    return b"%d" % value + PADDING
+
+
+def number(data: bytes) -> int:
+    return int(data.partition(b":")[0])
+
+
+def name(place: Place) -> str:
+    """As the broker names the partition's directory, and the checker the partition."""
+    return f"{place[0]}-{place[1]}"
+
+
+def named(offsets: Mapping[Place, int]) -> dict[str, int]:
+    return {name(place): offset for place, offset in offsets.items()}

@@ -1,0 +1,51 @@
+"""The table that a run prints."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tests.faults.injectors.fault import Fault
+from tests.faults.rounds import Round
+
+_ROW = "{:<26} {:>6} {:>5} {:>8} {:>7} {:>8} {:>5} {:>4} {:>4} {:>5} {:>5} {:>8}  {}"
+_NAMED = ("lost-write", "duplicate", "reorder")
+
+
+def heading() -> str:
+    return _ROW.format(
+        "fault", "rounds", "blows", "acked", "unknown", "read", "txns", "lost", "dup", "order",
+        "other", "gap ms", "reported, not failed",
+    )  # fmt: skip
+
+
+def row(fault: Fault, rounds: Sequence[Round]) -> str:
+    violations: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
+    for one in rounds:
+        violations += one.verdict.violations
+        reported += one.verdict.reported
+    return _ROW.format(
+        fault.name,
+        len(rounds),
+        sum(one.blows for one in rounds),
+        sum(one.verdict.acked for one in rounds),
+        sum(one.verdict.unknown for one in rounds),
+        sum(one.verdict.read for one in rounds),
+        sum(one.verdict.committed for one in rounds),
+        *(violations[name] for name in _NAMED),
+        sum(count for name, count in violations.items() if name not in _NAMED),
+        max(one.gap_ms for one in rounds),
+        ", ".join(f"{name} {count}" for name, count in sorted(reported.items())),
+    )
+
+
+def skipped_row(fault: Fault, reason: str) -> str:
+    return f"{fault.name:<26} skipped: {reason}"
+
+
+def summary(rounds: Sequence[Round]) -> Iterator[str]:
+    """What was broken, if anything was, and where to look."""
+    bad = [one for one in rounds if not one.is_good]
+    yield f"{len(rounds)} rounds, {len(bad)} with violations"
+    for one in bad:
+        yield f"\n{one.fault}: see {one.directory}"
+        yield from one.verdict.lines()

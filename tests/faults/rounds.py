@@ -1,0 +1,351 @@
+"""One round: clients under load, blows and healing, then the verdict.
+
+Everything a round leaves behind (histories, clients' output, notes) is in its own directory.
+"""
+
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.faults.clients.family import Place
+from tests.faults.clients.recorder import Recorder
+from tests.faults.deployment import Deployment, NotHealed
+from tests.faults.injectors.fault import Fault, Target
+from tests.faults.kcheck.findings import Finding
+from tests.faults.kcheck.operations import Allowed, History, Outcome, read_histories
+from tests.faults.kcheck.replicas import read_replicas
+from tests.faults.kcheck.verdict import Verdict, judge
+from tests.faults.last_reads import end_open_transactions, record_logs
+from tests.support.processes import ROOT, python
+from tests.support.waiting import eventually
+
+FAMILIES = ("confluent-kafka", "aiokafka", "kafka-python")
+STOP_S = 60.0
+LOOK_EVERY_S = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSpec:
+    """One client of a round."""
+
+    family: str
+    role: str
+    acks: str = "all"
+    is_idempotent: bool = True
+    isolation: str = "read_uncommitted"
+    rate: float = 100.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What came of a round."""
+
+    fault: str
+    verdict: Verdict
+    notes: tuple[str, ...]
+    blows: int
+    gap_ms: int  # The longest time without an acknowledgement in some partition.
+    directory: Path
+
+    @property
+    def is_good(self) -> bool:
+        return not self.verdict.violations
+
+
+def lineup(size: str, turn: int) -> list[ClientSpec]:
+    """The clients of a round; over the rounds every family takes every part."""
+    one, two, three = (FAMILIES[(turn + n) % 3] for n in range(3))
+    small = [
+        ClientSpec(family=one, role="send"),
+        ClientSpec(family=two, role="send"),
+        ClientSpec(family=three, role="watch"),
+        ClientSpec(family=one, role="join", isolation="read_committed"),
+    ]
+    if size == "small":
+        return small
+    return [
+        *small,
+        ClientSpec(family=three, role="send"),
+        ClientSpec(family=one, role="send", acks="1", is_idempotent=False),
+        ClientSpec(family=two, role="watch", isolation="read_committed"),
+        ClientSpec(family=two, role="join", isolation="read_committed"),
+        ClientSpec(family=three, role="pipe", isolation="read_committed"),
+    ]
+
+
+def small_with_pipe(turn: int) -> list[ClientSpec]:
+    """Few clients, but with transactions among them."""
+    pipe = ClientSpec(family=FAMILIES[turn % 3], role="pipe", isolation="read_committed")
+    return [*lineup("small", turn), pipe]
+
+
+class Clients:
+    """The client processes of a round."""
+
+    def __init__(
+        self, deployment: Deployment, directory: Path, topic: str, partitions: int, seed: str
+    ) -> None:
+        self.deployment = deployment
+        self.directory = directory
+        self.topic = topic
+        self.partitions = partitions
+        self.seed = seed
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.pipes: list[str] = []
+
+    @property
+    def output(self) -> str:
+        return f"{self.topic}-out"
+
+    def launch(self, specs: Sequence[ClientSpec]) -> None:
+        for index, spec in enumerate(specs, start=1):
+            process = f"{self.topic}.{index}.{spec.role}.{spec.family}"
+            if spec.role == "pipe":
+                self.pipes.append(process)
+            with (self.directory / f"{process}.out").open("wb") as out:
+                self.processes[process] = subprocess.Popen(
+                    self._command(process, index, spec),
+                    cwd=ROOT,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+
+    def _command(self, process: str, index: int, spec: ClientSpec) -> list[str]:
+        group = f"{self.topic}-readers" if spec.role == "join" else f"{process}-group"
+        command = [python(), "-m", "tests.faults.clients", "--family", spec.family]
+        options = {
+            "role": spec.role,
+            "process": process,
+            "bootstrap": self.deployment.bootstrap,
+            "topic": self.topic,
+            "output": self.output,
+            "partitions": str(self.partitions),
+            "history": str(self.directory / f"{process}.jsonl"),
+            "base": str(index * 100_000_000),
+            "rate": str(spec.rate),
+            "acks": spec.acks,
+            "isolation": spec.isolation,
+            "group": group,
+            "seed": self.seed,
+        }
+        for option, value in options.items():
+            command += [f"--{option}", value]
+        return command if spec.is_idempotent else [*command, "--not-idempotent"]
+
+    def wait_until_busy(self, *, timeout_s: float = 60) -> None:
+        """Until every sender got an acknowledgement and every reader something to read."""
+
+        def busy(process: str) -> bool:
+            path = self.directory / f"{process}.jsonl"
+            assert self.processes[process].poll() is None, f"{process} has ended"
+            return path.exists() and b'"type": "ok"' in path.read_bytes()
+
+        for process in self.processes:
+            eventually(
+                lambda process=process: busy(process),  # type: ignore[misc]
+                timeout_s=timeout_s,
+                every_s=0.1,
+                what=f"work done by {process}",
+            )
+
+    def stop(self) -> list[str]:
+        """Tell all to finish; what went wrong with whom."""
+        troubles = []
+        for process, running in self.processes.items():
+            if running.poll() is not None:
+                troubles.append(f"{process} ended by itself with {running.returncode}")
+            else:
+                running.send_signal(signal.SIGTERM)
+        give_up_s = time.monotonic() + STOP_S
+        for process, running in self.processes.items():
+            try:
+                running.wait(max(0.1, give_up_s - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                troubles.append(f"{process} did not end within {STOP_S:g} s")
+        self.kill()
+        return troubles
+
+    def kill(self) -> None:
+        for running in self.processes.values():
+            if running.poll() is None:
+                running.kill()
+            running.wait()
+
+
+@contextmanager
+def watching_leaders(deployment: Deployment, topics: Sequence[str], path: Path) -> Iterator[None]:
+    """Ask every broker again and again who leads what, and write down each new answer."""
+    recorder = Recorder(path, "leaders")
+    done = threading.Event()
+
+    def watch() -> None:
+        known: set[tuple[int, str, int, int]] = set()
+        while not done.wait(LOOK_EVERY_S):
+            for broker_id, view in deployment.views(topics):
+                fresh = [
+                    (f"{t}-{p}", v.epoch, v.leader)
+                    for (t, p), v in view.partitions.items()
+                    if (broker_id, f"{t}-{p}", v.epoch, v.leader) not in known
+                ]
+                if fresh:
+                    known |= {(broker_id, *one) for one in fresh}
+                    recorder.look(
+                        "leaders",
+                        time.monotonic_ns(),
+                        leaders=fresh,
+                        source=f"broker {broker_id}",
+                    )
+
+    thread = threading.Thread(target=watch, name="leaders")
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        recorder.close()
+
+
+def play(
+    deployment: Deployment,
+    fault: Fault,
+    directory: Path,
+    *,
+    topic: str,
+    specs: Sequence[ClientSpec],
+    seconds: float,
+    seed: str,
+    partitions: int = 2,
+) -> Round:
+    """One round with this fault on a running cluster."""
+    directory.mkdir(parents=True, exist_ok=True)
+    clients = Clients(deployment, directory, topic, partitions, seed)
+    topics = [topic, clients.output]
+    settings = {"min.insync.replicas": "2"} if deployment.plan.brokers > 1 else {}
+    for name in topics:
+        deployment.create_topic(name, partitions, settings)
+    target = Target(
+        deployment=deployment,
+        topic=topic,
+        partitions=partitions,
+        chance=random.Random(seed),
+    )
+    try:
+        with watching_leaders(deployment, topics, directory / "leaders.jsonl"):
+            clients.launch(specs)
+            clients.wait_until_busy()
+            blows = _strike(target, fault, seconds)
+            troubles = _heal(deployment, topics)
+            target.note("healed")
+            target.hold(1.0)
+            troubles += [*clients.stop()]
+        ends = _last_reads(deployment, clients, directory, troubles)
+    finally:
+        clients.kill()
+        (directory / "notes.txt").write_text("\n".join(target.notes) + "\n")
+    return _judged(deployment, fault, directory, target, troubles, blows, ends)
+
+
+def _strike(target: Target, fault: Fault, seconds: float) -> int:
+    """Blow after blow for so long, at least one."""
+    end_s = time.monotonic() + seconds
+    blows = 0
+    while blows == 0 or time.monotonic() < end_s:
+        target.hold(target.chance.uniform(0.3, 1.0))
+        fault.strike(target)
+        blows += 1
+        target.hold(min(fault.recovery_s, max(0.0, end_s - time.monotonic())))
+    return blows
+
+
+def _heal(deployment: Deployment, topics: Sequence[str]) -> list[str]:
+    try:
+        deployment.heal()
+        deployment.wait_until_whole(topics)
+    except NotHealed as error:
+        return [f"NOT HEALED: {error}"]
+    return []
+
+
+def _last_reads(
+    deployment: Deployment, clients: Clients, directory: Path, troubles: list[str]
+) -> dict[str, int]:
+    places: list[Place] = [
+        (topic, partition)
+        for topic in (clients.topic, clients.output)
+        for partition in range(clients.partitions)
+    ]
+    recorder = Recorder(directory / "last-reads.jsonl", "last reads")
+    try:
+        end_open_transactions(deployment.bootstrap, clients.pipes)
+        return record_logs(deployment.bootstrap, places, recorder)
+    except NotHealed as error:
+        troubles.append(f"NOT HEALED: {error}")
+        return {}
+    finally:
+        recorder.close()
+
+
+def _judged(
+    deployment: Deployment,
+    fault: Fault,
+    directory: Path,
+    target: Target,
+    troubles: Sequence[str],
+    blows: int,
+    ends: dict[str, int],
+) -> Round:
+    history = read_histories(directory)
+    history.allowed = Allowed(is_lossy=fault.is_lossy)
+    verdict = judge(history, read_replicas(deployment.log_dirs(), ends))
+    extra = [
+        Finding(check="not-healed" if text.startswith("NOT HEALED") else "client", text=text,
+                is_violation=text.startswith("NOT HEALED"))
+        for text in troubles
+    ]  # fmt: skip
+    extra += _tracebacks(deployment)
+    findings = tuple(
+        replace(f, is_violation=False) if fault.has_rot and f.check == "replica-divergence" else f
+        for f in (*verdict.findings, *extra)
+    )
+    verdict = replace(verdict, findings=findings)
+    (directory / "verdict.txt").write_text("\n".join(verdict.lines()) + "\n")
+    return Round(
+        fault=fault.name,
+        verdict=verdict,
+        notes=tuple(target.notes),
+        blows=blows,
+        gap_ms=longest_gap_ms(history),
+        directory=directory,
+    )
+
+
+def _tracebacks(deployment: Deployment) -> list[Finding]:
+    """A broker's own errors are told of: they may be harmless, but they are never meant."""
+    return [
+        Finding(check="traceback", text=f"broker {node.broker_id}: {line}", is_violation=False)
+        for node in deployment.brokers.values()
+        for line in node.tracebacks()
+    ]
+
+
+def longest_gap_ms(history: History) -> int:
+    """The longest time in which nobody got a write to some partition acknowledged."""
+    acked: dict[str, list[int]] = {}
+    for send in history.sends:
+        if send.outcome is Outcome.OK and send.transaction is None and send.span.completed_ns:
+            acked.setdefault(send.partition, []).append(send.span.completed_ns)
+    gaps = [
+        later - earlier
+        for times in acked.values()
+        for earlier, later in zip(sorted(times), sorted(times)[1:], strict=False)
+    ]
+    return max(gaps, default=0) // 1_000_000
