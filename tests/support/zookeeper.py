@@ -5,6 +5,7 @@ be stopped, killed and started again on the same port. Its ticks are short, so t
 last as little as 0.4 s and as much as 40 s.
 """
 
+import asyncio
 import os
 import signal
 import socket
@@ -17,6 +18,7 @@ from typing import Self
 from tests.support.processes import HOST, assert_group_is_gone, free_port
 from tests.support.waiting import eventually
 
+from penstock.meta.zookeeper import ZkStore
 from penstock.meta.zookeeper_server import prepare
 
 TICK_MS = 200
@@ -215,3 +217,21 @@ class ZooKeeperEnsemble:
         trace: TracebackType | None,
     ) -> None:
         self.kill()
+
+
+class ZkStores:
+    """Opens sessions with a real ZooKeeper, below a node of the test's own."""
+
+    def __init__(self, zookeeper: ZooKeeperProcess | ZooKeeperEnsemble, chroot: str) -> None:
+        self.zookeeper = zookeeper
+        self.connect = zookeeper.connect + chroot
+        self._sessions: list[ZkStore] = []
+
+    async def open(self, **options: int) -> ZkStore:
+        """A session like those of other processes."""
+        store = await ZkStore.open(self.connect, **{"session_timeout_ms": 10_000, **options})
+        self._sessions.append(store)
+        return store
+
+    async def aclose(self) -> None:
+        await asyncio.gather(*(store.close() for store in self._sessions))

@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.zookeeper import ZooKeeperProcess
+from tests.support.zookeeper import ZkStores, ZooKeeperProcess
 
 from penstock.meta.sqlite import SqliteStore
 from penstock.meta.store import MetaStore
-from penstock.meta.zookeeper import ZkStore
 
 
 class SqliteStores:
@@ -31,24 +30,6 @@ class SqliteStores:
     async def aclose(self) -> None:
         for store in self._sessions:
             await store.close()
-
-
-class ZkStores:
-    """Opens sessions with a real ZooKeeper, below a node of the test's own."""
-
-    def __init__(self, zookeeper: ZooKeeperProcess, chroot: str) -> None:
-        self.zookeeper = zookeeper
-        self.connect = zookeeper.connect + chroot
-        self._sessions: list[ZkStore] = []
-
-    async def open(self, **options: int) -> ZkStore:
-        """A session like those of other processes."""
-        store = await ZkStore.open(self.connect, **{"session_timeout_ms": 10_000, **options})
-        self._sessions.append(store)
-        return store
-
-    async def aclose(self) -> None:
-        await asyncio.gather(*(store.close() for store in self._sessions))
 
 
 @pytest.fixture(scope="session")
