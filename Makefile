@@ -5,7 +5,11 @@ PYTHON := .venv/bin/python
 STAMP := .venv/.installed
 SOURCES := src tests bench scripts examples
 
-.PHONY: setup run test test-long check fix bench docs constraints clean
+.PHONY: setup run test test-long sim faults check fix bench docs constraints clean
+
+SEEDS ?= 300
+FAULT ?= all
+ROUNDS ?= 5
 
 setup: $(STAMP)
 
@@ -23,6 +27,14 @@ test: $(STAMP)
 test-long: $(STAMP)
 	@$(PYTHON) scripts/extras.py
 	PENSTOCK_LONG=1 $(PYTHON) -m pytest -n 2 --dist loadfile -rfEs --timeout 3600 $(ARGS)
+
+# Whole clusters on a virtual clock, one run for each seed: make sim SEEDS=10000
+sim: $(STAMP)
+	$(PYTHON) -m tests.simulation --seeds $(SEEDS) $(ARGS)
+
+# Real brokers and ZooKeepers under kill -9, pauses, cuts, full disks: make faults FAULT=kill-leader
+faults: $(STAMP)
+	$(PYTHON) -m tests.faults --fault $(FAULT) --rounds $(ROUNDS) $(ARGS)
 
 check: $(STAMP)
 	.venv/bin/ruff format --check $(SOURCES)
