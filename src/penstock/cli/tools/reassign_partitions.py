@@ -79,7 +79,8 @@ def generate(admin: Admin, options: argparse.Namespace) -> None:
     racks = plan.racks_for(known, brokers, aware=not options.disable_rack_aware)
     start, shift = (random.randrange(max(1, len(racks))) for _ in range(2))
     proposed = plan.propose(current, racks, start=start, shift=shift)
-    print(f"Current partition replica assignment\n{plan.as_json(current)}\n")
+    before = plan.as_json(current, directories.paths(admin, current))
+    print(f"Current partition replica assignment\n{before}\n")
     print(f"Proposed partition reassignment configuration\n{plan.as_json(proposed)}")
 
 
@@ -92,7 +93,8 @@ def execute(admin: Admin, options: argparse.Namespace) -> None:
     _refuse_unknown_brokers(admin, wanted.replicas)
     current = _assignment_of(admin, list(wanted.replicas))
     print(
-        f"Current partition replica assignment\n\n{plan.as_json(current)}\n\n"
+        "Current partition replica assignment\n\n"
+        f"{plan.as_json(current, directories.paths(admin, current))}\n\n"
         "Save this to use as the --reassignment-json-file option during rollback"
     )
     _throttle(admin, options, wanted, current, under_way)

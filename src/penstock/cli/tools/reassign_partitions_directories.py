@@ -1,11 +1,12 @@
 """Moves between the log directories of one broker, which a reassignment file may ask for too."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.cli.sentences import sentence
 from penstock.client.admin import Admin
+from penstock.client.errors import ClientError
 from penstock.client.operations.reassignments import Replica
 from penstock.client.values import TopicPartition
 from penstock.errors import CommandError, ReplicaNotAvailable
@@ -43,6 +44,19 @@ def move(admin: Admin, wanted: Mapping[Replica, str], *, timeout_ms: int) -> Non
                 f"Timed out before log directory move{plural} could be started for: {listed}"
             )
         time.sleep(_AGAIN_S)
+
+
+def paths(admin: Admin, assignment: Mapping[TopicPartition, Sequence[int]]) -> dict[Replica, str]:
+    """Where the replicas are, of brokers that answer."""
+    replicas = {Replica(*at, broker) for at, brokers in assignment.items() for broker in brokers}
+    found: dict[Replica, str] = {}
+    for broker_id in sorted({replica.broker_id for replica in replicas}):
+        try:
+            its = _places(admin, {r: "" for r in replicas if r.broker_id == broker_id})
+        except ClientError:
+            continue  # A rollback then leaves the choice of the directory to that broker.
+        found.update({r: place.current for r, place in its.items() if place.current is not None})
+    return found
 
 
 def show(admin: Admin, wanted: Mapping[Replica, str]) -> bool:

@@ -80,14 +80,15 @@ def parse_brokers(text: str) -> list[int]:
     return brokers
 
 
-def as_json(assignment: Assignment) -> str:
+def as_json(assignment: Assignment, paths: Mapping[Replica, str] | None = None) -> str:
     """A file for --reassignment-json-file, in Kafka's order of keys."""
+    known = paths or {}
     partitions = [
         {
             "topic": at.topic,
             "partition": at.partition,
             "replicas": list(assignment[at]),
-            "log_dirs": [ANY_DIRECTORY] * len(assignment[at]),
+            "log_dirs": [known.get(Replica(*at, b), ANY_DIRECTORY) for b in assignment[at]],
         }
         for at in sorted(assignment)
     ]
