@@ -5,7 +5,6 @@ import random
 from collections.abc import Iterator
 
 import pytest
-
 from tests.simulation.clock import Process, VirtualLoop
 from tests.simulation.store import Ensemble, SimStore
 from tests.simulation.trace import Trace

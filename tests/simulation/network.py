@@ -14,11 +14,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.net.peers import PeerUnreachable
-from penstock.protocol.apis import ApiKey, Request, Response, request_class, response_class
-from penstock.protocol.apis import supported_versions
 from tests.simulation.clock import Process, VirtualLoop
 from tests.simulation.trace import Trace
+
+from penstock.net.peers import PeerUnreachable
+from penstock.protocol.apis import (
+    ApiKey,
+    Request,
+    Response,
+    request_class,
+    response_class,
+    supported_versions,
+)
 
 _LATE_S_MAX = 8.0  # How long after healing a kept message may still arrive.
 _RESET_S = 0.001

@@ -11,6 +11,10 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from tests.simulation.clock import Process
+from tests.simulation.trace import Trace
+from tests.simulation.tree import Changed, Tree
+
 from penstock.meta.store import (
     Change,
     Delete,
@@ -28,9 +32,6 @@ from penstock.meta.store import (
     check_path,
     parent_and_name,
 )
-from tests.simulation.clock import Process
-from tests.simulation.trace import Trace
-from tests.simulation.tree import Changed, Tree
 
 T = TypeVar("T")
 Watcher = tuple["SimStore", "asyncio.Future[WatchEvent]"]

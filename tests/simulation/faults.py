@@ -1,0 +1,293 @@
+"""What goes wrong, when and for how long: drawn from the seed, a few kinds of faults per run.
+
+Not every kind in every run: a run with few kinds goes deeper into each, and what one kind hides
+another run without it shows.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tests.simulation.admin import Admin
+from tests.simulation.cluster import Machine, World
+
+Fault = Callable[["Nemesis"], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What this run is about."""
+
+    kinds: tuple[str, ...]
+    mean_pause_s: float
+    duration_s: float
+
+    @classmethod
+    def drawn(cls, rng: random.Random, duration_s: float) -> "Plan":
+        kinds = rng.sample(sorted(FAULTS), rng.randint(2, 6))
+        if "lower min ISR" in kinds and "power" in kinds:
+            kinds.remove("lower min ISR")  # One replica would do, and its power may be cut.
+        return cls(
+            kinds=tuple(sorted(kinds)),
+            mean_pause_s=rng.choice((0.7, 1.5, 3.0)),
+            duration_s=duration_s,
+        )
+
+    @property
+    def may_lose_unflushed(self) -> bool:
+        return "power" in self.kinds
+
+
+class Nemesis:
+    def __init__(self, world: World, admin: Admin, plan: Plan) -> None:
+        self.world = world
+        self.admin = admin
+        self.plan = plan
+        self.rng = world.rng("faults")
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def rage(self) -> None:
+        end_s = self.world.loop.time() + self.plan.duration_s
+        while self.world.loop.time() < end_s:
+            await asyncio.sleep(self.rng.expovariate(1 / self.plan.mean_pause_s))
+            kind = self.rng.choice(self.plan.kinds)
+            task = asyncio.create_task(FAULTS[kind](self), name=kind)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def heal(self) -> None:
+        """Everything runs, everybody reaches everybody, and nothing more happens."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        world = self.world
+        world.trace.note("heal")
+        world.network.heal_all()
+        world.network.is_rough = False
+        world.ensemble.heal_all()
+        for machine in world.machines:
+            if machine.process is not None and machine.process.is_paused:
+                machine.process.resume()
+
+    async def keep_running(self) -> None:
+        """Somebody operates these machines: a broker that gave up is started again."""
+        while True:
+            await asyncio.sleep(1.0)
+            for machine in self.world.machines:
+                if machine.process is None and machine not in self._down:
+                    machine.start()
+
+    @property
+    def _down(self) -> set[Machine]:
+        return self.__dict__.setdefault("_down_now", set())
+
+    def one(self) -> Machine | None:
+        """A machine whose broker runs and is not stopped already."""
+        live = self.world.live()
+        return self.rng.choice(live) if live else None
+
+    def for_s(self, low_s: float, high_s: float) -> float:
+        # Mostly short, seldom long: both sides of every timeout are met.
+        return low_s + (high_s - low_s) * self.rng.random() ** 2
+
+    async def down_for(self, machine: Machine, wait_s: float) -> None:
+        self._down.add(machine)
+        try:
+            await asyncio.sleep(wait_s)
+        finally:
+            self._down.discard(machine)
+            if machine.process is None:
+                machine.start()
+
+
+# Processes and machines
+
+
+async def kill(nemesis: Nemesis) -> None:
+    if machine := nemesis.one():
+        machine.kill()
+        await nemesis.down_for(machine, nemesis.for_s(0.05, 8.0))
+
+
+async def bounce(nemesis: Nemesis) -> None:
+    """Back before anybody notices that it was gone."""
+    if machine := nemesis.one():
+        machine.kill()
+        await nemesis.down_for(machine, 0.001)
+
+
+async def kill_all(nemesis: Nemesis) -> None:
+    machines = nemesis.world.live()
+    for machine in machines:
+        machine.kill()
+    await asyncio.gather(*(nemesis.down_for(m, nemesis.for_s(0.1, 6.0)) for m in machines))
+
+
+async def power(nemesis: Nemesis) -> None:
+    """One at a time: of two that lose data at once, both may have had the only copies."""
+    if any(machine.is_lossy for machine in nemesis.world.machines):
+        return
+    if machine := nemesis.one():
+        machine.cut_power()
+        await nemesis.down_for(machine, nemesis.for_s(0.3, 8.0))
+        if nemesis.rng.random() < 0.3:
+            # It goes down again before the cluster has dealt with the first time.
+            await asyncio.sleep(nemesis.rng.random() * 0.3)
+            if machine.process is not None:
+                machine.kill()
+                await nemesis.down_for(machine, nemesis.for_s(0.05, 3.0))
+
+
+async def pause(nemesis: Nemesis) -> None:
+    if machine := nemesis.one():
+        process = machine.process
+        assert process is not None
+        nemesis.world.trace.note("pause", machine.name)
+        process.pause()
+        await asyncio.sleep(nemesis.for_s(0.2, 9.0))
+        if not process.is_dead and process.is_paused:
+            nemesis.world.trace.note("resume", machine.name)
+            process.resume()
+
+
+async def restart(nemesis: Nemesis) -> None:
+    """A controlled shutdown, as in a rolling upgrade."""
+    if machine := nemesis.one():
+        nemesis._down.add(machine)
+        try:
+            await machine.stop()
+        finally:
+            nemesis._down.discard(machine)
+        await nemesis.down_for(machine, nemesis.for_s(0.1, 4.0))
+
+
+async def skew(nemesis: Nemesis) -> None:
+    machine = nemesis.rng.choice(nemesis.world.machines)
+    machine.skew_ms = nemesis.rng.choice((-3_600_000, -5_000, 0, 5_000, 3_600_000))
+    nemesis.world.trace.note("skew", machine.name, machine.skew_ms)
+    if machine.process is not None:
+        machine.process.skew_ms = machine.skew_ms
+
+
+# The network
+
+
+async def cut(nemesis: Nemesis) -> None:
+    """One path, one way or both."""
+    names = [machine.name for machine in nemesis.world.machines]
+    one, other = nemesis.rng.sample(names, 2)
+    paths = [(one, other)] if nemesis.rng.random() < 0.5 else [(one, other), (other, one)]
+    await _cut_for(nemesis, paths, nemesis.for_s(0.3, 10.0))
+
+
+async def isolate(nemesis: Nemesis) -> None:
+    """One broker from all others, and maybe from the store as well."""
+    machine = nemesis.rng.choice(nemesis.world.machines)
+    others = [m.name for m in nemesis.world.machines if m is not machine]
+    paths = [(machine.name, name) for name in others] + [(name, machine.name) for name in others]
+    has_store = nemesis.rng.random() < 0.5
+    if not has_store:
+        nemesis.world.ensemble.cut(machine.name)
+    try:
+        await _cut_for(nemesis, paths, nemesis.for_s(0.3, 10.0))
+    finally:
+        if not has_store:
+            nemesis.world.ensemble.heal(machine.name)
+
+
+async def _cut_for(nemesis: Nemesis, paths: list[tuple[str, str]], wait_s: float) -> None:
+    network = nemesis.world.network
+    nemesis.world.trace.note("cut", *paths)
+    for path in paths:
+        network.cut(*path)
+    try:
+        await asyncio.sleep(wait_s)
+    finally:
+        nemesis.world.trace.note("heal path", *paths)
+        for path in paths:
+            network.heal(*path)
+
+
+async def slow(nemesis: Nemesis) -> None:
+    names = [machine.name for machine in nemesis.world.machines]
+    one, other = nemesis.rng.sample(names, 2)
+    nemesis.world.trace.note("slow", one, other)
+    nemesis.world.network.slow(one, other, nemesis.rng.choice((0.02, 0.2, 0.7)))
+    await asyncio.sleep(nemesis.for_s(0.5, 8.0))
+    nemesis.world.network.slow(one, other, 0.0)
+
+
+async def reset(nemesis: Nemesis) -> None:
+    names = [machine.name for machine in nemesis.world.machines]
+    one, other = nemesis.rng.sample(names, 2)
+    nemesis.world.trace.note("reset", one, other)
+    nemesis.world.network.reset(one, other)
+
+
+# The store
+
+
+async def expire(nemesis: Nemesis) -> None:
+    machine = nemesis.rng.choice(nemesis.world.machines)
+    nemesis.world.trace.note("expire", machine.name)
+    nemesis.world.ensemble.expire(machine.name)
+
+
+async def store_reset(nemesis: Nemesis) -> None:
+    """Whatever is under way gets no answer, done or not."""
+    machine = nemesis.rng.choice(nemesis.world.machines)
+    nemesis.world.trace.note("store reset", machine.name)
+    nemesis.world.ensemble.reset(machine.name)
+
+
+async def store_cut(nemesis: Nemesis) -> None:
+    machine = nemesis.rng.choice(nemesis.world.machines)
+    nemesis.world.trace.note("store cut", machine.name)
+    nemesis.world.ensemble.cut(machine.name)
+    await asyncio.sleep(nemesis.for_s(0.3, 8.0))
+    nemesis.world.ensemble.heal(machine.name)
+
+
+async def store_down(nemesis: Nemesis) -> None:
+    nemesis.world.trace.note("store down")
+    nemesis.world.ensemble.set_up(is_up=False)
+    await asyncio.sleep(nemesis.for_s(0.3, 8.0))
+    nemesis.world.ensemble.set_up(is_up=True)
+
+
+# Operators
+
+
+async def prefer(nemesis: Nemesis) -> None:
+    await nemesis.admin.elect_preferred()
+
+
+async def reassign(nemesis: Nemesis) -> None:
+    await nemesis.admin.reassign_one()
+
+
+async def lower_min_isr(nemesis: Nemesis) -> None:
+    await nemesis.admin.change_min_isr()
+
+
+FAULTS: dict[str, Fault] = {
+    "kill": kill,
+    "bounce": bounce,
+    "kill all": kill_all,
+    "power": power,
+    "pause": pause,
+    "restart": restart,
+    "skew": skew,
+    "cut": cut,
+    "isolate": isolate,
+    "slow": slow,
+    "reset": reset,
+    "expire": expire,
+    "store reset": store_reset,
+    "store cut": store_cut,
+    "store down": store_down,
+    "prefer": prefer,
+    "reassign": reassign,
+    "lower min ISR": lower_min_isr,
+}
