@@ -112,13 +112,14 @@ async def store_alteration(
 ) -> None:
     """Replace the settings; begins again if another client was faster, so that none is lost."""
     while True:
-        version = broker.controller.config_version(*key)
-        config = altered(broker.controller.image.config(*key))
+        controller = broker.acting_controller()
+        version = controller.config_version(*key)
+        config = altered(controller.image.config(*key))
         if validate_only:
             return
         change = ConfigChange(kind=key[0], name=key[1], config=config, expected_version=version)
         try:
-            await broker.controller.set_configs([change])
+            await controller.set_configs([change])
         except InvalidUpdateVersion:
             continue
         return

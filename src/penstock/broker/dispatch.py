@@ -1,8 +1,9 @@
 """From a frame to its handler and back: the one place that knows which APIs are served.
 
 `HANDLERS` is the truth about what this broker can do: ApiVersions answers from it, and
-docs/support.md is made from it. Errors become codes here and nowhere else. Topics, logs and
-records are the handlers' business.
+docs/support.md is made from it. `PEER_HANDLERS` is what brokers ask of each other, on their own
+listener alone. Errors become codes here and nowhere else. Topics, logs and records are the
+handlers' business.
 """
 
 import importlib
@@ -10,15 +11,27 @@ import logging
 import struct
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from types import CoroutineType, ModuleType
-from typing import Any
+from typing import Any, cast
 
-from penstock.broker.context import Broker, RequestContext
+from penstock.broker.context import ANONYMOUS, Broker, RequestContext
 from penstock.broker.quotas.bill import Bill, bill_for
 from penstock.errors import ErrorCode, ProtocolError, UnknownServerError
 from penstock.net.connection import Answer, CloseConnection, Connection, Parts
-from penstock.protocol.apis import ApiKey, request_class, response_class, supported_versions
-from penstock.protocol.headers import decode_request_header, encode_response_header
+from penstock.protocol.apis import (
+    ApiKey,
+    Request,
+    Response,
+    request_class,
+    response_class,
+    supported_versions,
+)
+from penstock.protocol.headers import (
+    RequestHeader,
+    decode_request_header,
+    encode_response_header,
+)
 from penstock.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from penstock.protocol.primitives import MalformedMessage
 from penstock.telemetry.metrics import Metrics, RequestMetrics
@@ -69,6 +82,30 @@ HANDLERS: dict[ApiKey, str] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: "consumer_group_describe",
 }
 
+# What brokers ask of each other; answered on the inter-broker listener and never advertised.
+PEER_HANDLERS: dict[ApiKey, str] = {
+    ApiKey.IMAGE_FETCH: "image_fetch",
+    ApiKey.PARTITIONS_CHANGED: "partitions_changed",
+    ApiKey.BROKER_SHUTDOWN: "broker_shutdown",
+    ApiKey.FORWARD: "forward",
+    ApiKey.REPLICA_ENDS: "replica_ends",
+}
+
+# What only the controller can do; other brokers pass it on (broker/forwarding.py).
+CONTROLLER_APIS = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.ELECT_LEADERS,
+    }
+)
+
 # Defined, but not yet final in Apache Kafka, which does not offer it either.
 _UNSTABLE_FROM = {ApiKey.INIT_PRODUCER_ID: 6}
 
@@ -103,6 +140,8 @@ class Route:
         # of them behind when it asks for the metadata of all topics.
         self.decode: Callable[..., tuple[Any, int]] = request_class(api_key).decode_prefix
         self.handle: Callable[[Any, RequestContext], Any] = module.handle
+        if api_key in CONTROLLER_APIS:
+            self.handle = partial(_by_the_controller, module.handle)
         self.error_response: Callable[[Any, ProtocolError], Any] = getattr(
             module, "error_response", None
         ) or _plain_error_response(api_key)
@@ -121,6 +160,16 @@ class Route:
         return parts
 
 
+def _by_the_controller(
+    handle: Callable[[Any, RequestContext], Any], request: Any, context: RequestContext
+) -> Any:
+    """Here, if this broker is the controller, or it is passed on to the one that is."""
+    broker = context.broker
+    if broker.controller is not None or broker.forwarder is None:
+        return handle(request, context)
+    return broker.forwarder.forward(request, context)
+
+
 def _plain_error_response(api_key: ApiKey) -> Callable[[Any, ProtocolError], Any]:
     def answer(_request: Any, error: ProtocolError) -> Any:
         response = response_class(api_key)()
@@ -137,10 +186,21 @@ def _plain_error_response(api_key: ApiKey) -> Callable[[Any, ProtocolError], Any
 class Dispatcher:
     """Serves the frames of one listener."""
 
-    def __init__(self, broker: Broker, *, listener: str) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        *,
+        listener: str,
+        pull_lost: Callable[[int, int], None] | None = None,
+    ) -> None:
         self._broker = broker
         self._quotas = broker.quotas
         self._listener = listener
+        self._is_for_peers = (
+            broker.peers is not None and listener == broker.config.inter_broker_listener_name
+        )
+        # Told the broker and its epoch when the connection it pulls images on is gone.
+        self._pull_lost = pull_lost
         self._routes: dict[tuple[int, int], Route] = {}  # By API key and version.
 
     def __call__(self, connection: Connection, frame: memoryview) -> Answer:
@@ -157,6 +217,8 @@ class Dispatcher:
         except MalformedMessage as error:
             raise CloseConnection(f"a malformed {route.api_key.name} request: {error}") from None
         context = RequestContext(self._broker, header, self._listener, connection.peer)
+        if route.api_key is ApiKey.IMAGE_FETCH and self._pull_lost is not None:
+            connection.on_close = partial(self._pull_lost, request.broker_id, request.broker_epoch)
         bill = None
         if self._quotas.is_active:
             bill = bill_for(
@@ -189,6 +251,44 @@ class Dispatcher:
             return None
         return route.framed(header.correlation_id, response)
 
+    async def handle(
+        self,
+        request: Request,
+        version: int,
+        *,
+        client_id: str | None = None,
+        client_address: str = "",
+        principal: str = ANONYMOUS,
+        listener: str | None = None,
+    ) -> Response | None:
+        """The answer to a request that came without a socket; None: it wants none.
+
+        For what this broker asks itself, for requests that were passed on, and for brokers that
+        live together in one process on a simulated network.
+        """
+        key = request.api_key
+        route = self._routes.get((key, version)) or self._find_route(key, version)
+        if route is None:
+            raise CloseConnection(f"version {version} of {api_name(key)} is not served")
+        header = RequestHeader(key, version, 0, client_id)
+        context = RequestContext(
+            self._broker, header, listener or self._listener, client_address, principal
+        )
+        try:
+            response = route.handle(request, context)
+            if type(response) is CoroutineType:
+                response = await response
+        except ProtocolError as error:
+            response = route.error_response(request, error)
+            route.metrics.fail(error.code.name)
+        except CloseConnection:
+            raise
+        except Exception as error:  # noqa: BLE001 - logged with its traceback, told as a code
+            response = _unexpected(route, request, error)
+        if context.throttle_ms and hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = context.throttle_ms
+        return cast("Response | None", response)
+
     async def _later(
         self,
         route: Route,
@@ -218,7 +318,8 @@ class Dispatcher:
         """The route of a version served for the first time; None: an unknown ApiVersions."""
         try:
             api_key = ApiKey(key)
-            HANDLERS[api_key]
+            if not (self._is_for_peers and api_key in PEER_HANDLERS):
+                HANDLERS[api_key]
         except (ValueError, KeyError):
             raise CloseConnection(f"API key {key} is not served") from None
         served = versions_of(api_key)
@@ -239,7 +340,8 @@ def api_name(api_key: ApiKey) -> str:
 
 
 def _route(api_key: ApiKey, version: int, metrics: Metrics) -> Route:
-    module = importlib.import_module(f"penstock.broker.handlers.{HANDLERS[api_key]}")
+    name = HANDLERS.get(api_key) or PEER_HANDLERS[api_key]
+    module = importlib.import_module(f"penstock.broker.handlers.{name}")
     return Route(api_key, version, module, metrics.request(api_name(api_key)))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from penstock.broker.producer_ids import ProducerIds
 from penstock.config.broker import BrokerConfig
@@ -9,10 +10,10 @@ from penstock.errors import InvalidProducerEpoch, ProducerFenced, ProtocolError
 from penstock.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from penstock.replica.partition import Partition
 from penstock.replica.table import PartitionTable
-from penstock.transactions.admission import Admission, AdmissionSettings
+from penstock.transactions.admission import Admission, AdmissionSettings, Verifier
 from penstock.transactions.coordinator import CoordinatorSettings, TransactionCoordinator
 from penstock.transactions.guards import Guards
-from penstock.transactions.markers import LocalMarkers
+from penstock.transactions.markers import LocalMarkers, MarkerSink
 from penstock.transactions.transaction import Identity
 
 
@@ -26,6 +27,14 @@ class Transactions:
     guards: Guards
 
 
+class Reach(Protocol):
+    """How this broker reaches what other brokers lead."""
+
+    def markers(self, local: LocalMarkers) -> MarkerSink: ...
+
+    def verifier(self, local: TransactionCoordinator) -> Verifier: ...
+
+
 def transactions_of(
     *,
     partitions: PartitionTable,
@@ -33,8 +42,12 @@ def transactions_of(
     groups: GroupCoordinator,
     config: Callable[[], BrokerConfig],
     now_ms: Callable[[], int],
+    reach: Reach | None = None,
 ) -> Transactions:
-    """All parts of one broker; markers in `__consumer_offsets` also tell the groups."""
+    """All parts of one broker; markers in `__consumer_offsets` also tell the groups.
+
+    Without a reach this broker leads all there is.
+    """
     guards = Guards()
 
     def decide_offsets(partition: Partition, identity: Identity, *, is_commit: bool) -> None:
@@ -48,12 +61,12 @@ def transactions_of(
     coordinator = TransactionCoordinator(
         producer_ids=producer_ids,
         partitions=partitions,
-        markers=markers,
+        markers=markers if reach is None else reach.markers(markers),
         settings=lambda: _coordinator_settings(config()),
         now_ms=now_ms,
     )
     admission = Admission(
-        coordinator,
+        coordinator if reach is None else reach.verifier(coordinator),
         guards=guards,
         settings=lambda: _admission_settings(config()),
         now_ms=now_ms,

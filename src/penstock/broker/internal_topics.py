@@ -6,11 +6,21 @@ replica/state_log.py; making topics is the controller's work.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 from penstock.broker.context import Broker
 from penstock.cluster.controller import NewTopic
 from penstock.config.broker import BrokerConfig
-from penstock.errors import ProtocolError, TopicExists
+from penstock.errors import ErrorCode, ProtocolError, TopicExists, error_for
+from penstock.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.forwarding import Forwarder
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
@@ -88,15 +98,56 @@ async def create_on_use(broker: Broker, names: Sequence[str]) -> dict[str, Proto
     broker_count = len(broker.image.active_brokers())
     plans = [plan_for(name, broker.config, broker_count=broker_count) for name in names]
     try:
-        made = await broker.controller.create_topics(
-            [_new_topic(plan) for plan in plans], validate_only=False
-        )
+        outcomes = await _made(broker, plans)
     except ProtocolError as error:
         return dict.fromkeys(names, error)
     return {
-        name: outcome
-        for name, outcome in zip(names, made, strict=True)
-        if isinstance(outcome, ProtocolError) and not isinstance(outcome, TopicExists)
+        name: error
+        for name, error in outcomes.items()
+        if error is not None and not isinstance(error, TopicExists)
+    }
+
+
+async def _made(broker: Broker, plans: Sequence[TopicPlan]) -> dict[str, ProtocolError | None]:
+    if broker.controller is None and broker.forwarder is not None:
+        return await _made_elsewhere(broker, broker.forwarder, plans)
+    made = await broker.acting_controller().create_topics(
+        [_new_topic(plan) for plan in plans], validate_only=False
+    )
+    return {
+        plan.name: outcome if isinstance(outcome, ProtocolError) else None
+        for plan, outcome in zip(plans, made, strict=True)
+    }
+
+
+async def _made_elsewhere(
+    broker: Broker, forwarder: "Forwarder", plans: Sequence[TopicPlan]
+) -> dict[str, ProtocolError | None]:
+    """Ask the controller as a client would."""
+    request = CreateTopicsRequest(
+        topics=[
+            CreatableTopic(
+                name=plan.name,
+                num_partitions=plan.partition_count,
+                replication_factor=plan.replication_factor,
+                configs=[
+                    CreatableTopicConfig(name=name, value=value)
+                    for name, value in plan.configs.items()
+                ],
+            )
+            for plan in plans
+        ]
+    )
+    answer = await forwarder.ask(
+        request,
+        client_id=f"broker-{broker.broker_id}",
+        listener=broker.config.inter_broker_listener_name,
+    )
+    return {
+        topic.name: error_for(topic.error_code, topic.error_message or "")
+        if topic.error_code != ErrorCode.NONE
+        else None
+        for topic in cast(CreateTopicsResponse, answer).topics
     }
 
 

@@ -92,6 +92,7 @@ class Connection:
         self.peer = _peer_name(sock)
         self.last_active_s = loop.time()
         self.is_closed = False
+        self.on_close: Callable[[], None] | None = None  # Somebody else who wants to know.
         self.is_metered = False  # Whether the time spent on this peer is added up in busy_s.
         self.busy_s = 0.0
         self._sock = sock
@@ -170,6 +171,8 @@ class Connection:
         self._frame = None
         self._sock.close()
         self._closed(self)
+        if self.on_close is not None:
+            self.on_close()
 
     # Reading
 

@@ -23,7 +23,7 @@ async def handle(
     wanted = [_growth(topic) for topic in request.topics if counts[topic.name] == 1]
     outcomes = {} if request.validate_only else _not_permitted(wanted, context)
     wanted = [growth for growth in wanted if growth.name not in outcomes]
-    made = await context.broker.controller.create_partitions(
+    made = await context.broker.acting_controller().create_partitions(
         wanted, validate_only=request.validate_only
     )
     outcomes.update((growth.name, made_of) for growth, made_of in zip(wanted, made, strict=True))

@@ -45,7 +45,8 @@ async def handle(request: CreateTopicsRequest, context: RequestContext) -> Creat
         allowed = permits(context, strict_from=_FIRST_VERSION_WITH_QUOTA_ERROR)
         plans = {name: _permitted(plan, allowed) for name, plan in plans.items()}
     wanted = [plan for plan in plans.values() if isinstance(plan, NewTopic)]
-    made = await broker.controller.create_topics(wanted, validate_only=request.validate_only)
+    controller = broker.acting_controller()
+    made = await controller.create_topics(wanted, validate_only=request.validate_only)
     outcomes: dict[str, TopicImage | ProtocolError] = {
         plan.name: outcome for plan, outcome in zip(wanted, made, strict=True)
     }

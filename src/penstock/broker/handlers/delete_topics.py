@@ -39,7 +39,8 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
         if not result.error_code:
             _ask_permit(result, image, allowed)
     names = [result.name for result in results if not result.error_code and result.name]
-    outcomes = dict(zip(names, await context.broker.controller.delete_topics(names), strict=True))
+    controller = context.broker.acting_controller()
+    outcomes = dict(zip(names, await controller.delete_topics(names), strict=True))
     for result in results:
         error = outcomes.get(result.name or "")
         if error is not None and not result.error_code:

@@ -1,0 +1,386 @@
+"""A broker without its doors: every part built by hand, in order, and taken down in reverse.
+
+    metadata store → whose log directories → parts → registration → controller → partitions
+
+A broker alone and a member of a cluster are the same parts. Alone, the store is a file, this
+broker is its controller from the start and there are no peers. In a cluster all that follows the
+session with the store is in broker/cluster_member.py. Listeners and signals are server.py's.
+"""
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from penstock.broker.adoption import adopt_found_topics
+from penstock.broker.context import Broker, wall_clock_ms
+from penstock.broker.exactly_once import Reach, transactions_of
+from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.gauges import watch_broker
+from penstock.broker.housekeeping import keep_house
+from penstock.broker.image_taking import take_image
+from penstock.broker.producer_ids import ProducerIds
+from penstock.broker.quotas.clients import ClientQuotas
+from penstock.broker.quotas.connections import ConnectionQuotas
+from penstock.broker.quotas.rates import Window
+from penstock.cluster import registration, znodes
+from penstock.cluster.controller import Controller
+from penstock.cluster.image import ClusterImage, Endpoint
+from penstock.cluster.registration import Newcomer, Registration
+from penstock.cluster.znodes import PreviousShutdown
+from penstock.config.broker import BrokerConfig
+from penstock.config.topic import log_settings
+from penstock.errors import ConfigError, KafkaStorage, PenstockError
+from penstock.groups.coordinator import GroupCoordinator
+from penstock.groups.kinds import KINDS
+from penstock.meta.store import MetaStore, OutcomeUnknown, Set, Stat
+from penstock.protocol.primitives import uuid_text
+from penstock.replica.table import PartitionTable
+from penstock.storage.log_config import LogConfig
+from penstock.storage.log_dirs import LogDirs, WantedLog
+from penstock.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from penstock.broker.office import AddressBook
+    from penstock.net.peers import Peers
+
+log = logging.getLogger("kafka.server.KafkaServer")
+
+_FETCH_SESSION_EVICT_AFTER_MS = 120_000
+_ALONE_BROKER_ID = 0
+_SEQUENCE_OF_IDS = "/brokers/seqid"
+
+OpenStore = Callable[[], Awaitable[MetaStore]]
+
+
+@asynccontextmanager
+async def running(
+    config: BrokerConfig,
+    *,
+    open_store: OpenStore,
+    log_dirs: LogDirs,
+    endpoints: Sequence[Endpoint],
+    peers: "Peers | None" = None,
+    addresses: "AddressBook | None" = None,
+    boot_id: str | None = None,
+    now_ms: Callable[[], int] = wall_clock_ms,
+    new_uuid: Callable[[], uuid.UUID] = uuid.uuid4,
+) -> AsyncIterator[Broker]:
+    """A broker that works while the context is open; when this yields, the cluster counts on it.
+
+    `open_store` opens a session with the metadata store, and in a cluster another one whenever a
+    session is lost. Without `peers` the broker is alone; `addresses` is told where the peers are.
+    `boot_id` names the present run of the machine; None: a crash may have lost what was not on
+    disk. A member of a cluster hands its leaderships over with `broker.member.hand_over()`, while
+    its doors are still open; this only leaves.
+    """
+    store = await open_store()
+    try:
+        was_prepared = await store.multi_get([znodes.CLUSTER_ID]) != [None]
+        cluster_id = log_dirs.cluster_id or uuid_text(new_uuid().bytes)
+        cluster_id = await registration.prepare_tree(store, cluster_id=cluster_id)
+        config = await _with_broker_id(config, log_dirs, store, is_alone=peers is None)
+        has_marker = log_dirs.was_clean and log_dirs.broker_id is not None
+        clean_epoch = log_dirs.previous_broker_epoch if has_marker else None
+        log_dirs.claim(broker_id=config.broker_id, cluster_id=cluster_id)
+        broker = _assemble(
+            config, store, log_dirs, cluster_id=cluster_id, peers=peers, now_ms=now_ms
+        )
+        if peers is None:
+            life = _alone(broker, endpoints, new_uuid, is_new=not was_prepared)
+        else:
+            life = _in_cluster(
+                broker, endpoints, new_uuid, peers, addresses, open_store, boot_id, clean_epoch
+            )
+    except BaseException:
+        await store.close()
+        raise
+    async with life, _housekeeping(broker):
+        yield broker
+
+
+@asynccontextmanager
+async def _housekeeping(broker: Broker) -> AsyncIterator[None]:
+    house = asyncio.create_task(keep_house(broker), name="housekeeping")
+    try:
+        yield
+    finally:
+        house.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await house
+
+
+# Alone
+
+
+@asynccontextmanager
+async def _alone(
+    broker: Broker,
+    endpoints: Sequence[Endpoint],
+    new_uuid: Callable[[], uuid.UUID],
+    *,
+    is_new: bool,
+) -> AsyncIterator[None]:
+    try:
+        # Nobody else can have what this disk lost, so a broker alone goes on with what is there.
+        was_clean = broker.log_dirs.was_clean
+        newcomer = _newcomer(
+            broker,
+            endpoints,
+            new_uuid,
+            PreviousShutdown.CLEAN if was_clean else PreviousShutdown.CRASH,
+        )
+        registered = await registration.register(broker.store, newcomer, now_ms=broker.now_ms())
+        controller = await Controller.elect(
+            broker.store,
+            broker.broker_id,
+            now_ms=broker.now_ms(),
+            min_insync_replicas=broker.config.min_insync_replicas,
+        )
+        if controller is None:
+            raise PenstockError("another process is the controller of this metadata store")
+        if is_new:
+            await adopt_found_topics(controller, broker.log_dirs, broker_id=broker.broker_id)
+        broker.controller = controller
+        take_image(broker, controller.image)
+        broker.partitions.set_aside_strays(controller.image)
+        controller.subscribe(lambda image: take_image(broker, image))
+        broker.log_dirs.note_broker_epoch(registered.epoch)
+        try:
+            yield
+        finally:
+            await _leave(broker, controller, registered)
+    finally:
+        await broker.store.close()
+
+
+async def _leave(broker: Broker, controller: Controller, registered: Registration) -> None:
+    """Controlled shutdown: say goodbye while everything still works."""
+    try:
+        if broker.config.controlled_shutdown_enable:
+            await controller.begin_shutdown(broker.broker_id)
+        await registration.withdraw(broker.store, registered)
+        await controller.resign()
+    except PenstockError as error:
+        # The logs must be closed cleanly all the same; the end of the session says the rest.
+        log.warning("The goodbye did not reach the metadata store: %s", error)
+
+
+# In a cluster
+
+
+@asynccontextmanager
+async def _in_cluster(
+    broker: Broker,
+    endpoints: Sequence[Endpoint],
+    new_uuid: Callable[[], uuid.UUID],
+    peers: "Peers",
+    addresses: "AddressBook | None",
+    open_store: OpenStore,
+    boot_id: str | None,
+    clean_epoch: int | None,
+) -> AsyncIterator[None]:
+    from penstock.broker.boot_id import noted_boot_id
+    from penstock.broker.cluster_member import ClusterMember
+    from penstock.broker.office import AddressBook
+
+    store, log_dirs = broker.store, broker.log_dirs
+    try:
+        fence = await registration.stored_fence(store, broker.broker_id)
+        prev_shutdown = registration.judge_previous_shutdown(
+            clean_epoch=clean_epoch,
+            last_boot_id=noted_boot_id(log_dirs.paths[0]),
+            boot_id=boot_id,
+            fence=fence,
+        )
+        if fence is not None and not set(fence.directory_ids) <= set(log_dirs.directory_ids):
+            prev_shutdown = PreviousShutdown.LOSSY  # A disk is missing, and what was on it.
+        await _recover_logs(broker, store)
+    except BaseException:
+        await store.close()
+        raise
+    member = broker.member = ClusterMember(
+        broker,
+        peers=peers,
+        open_store=open_store,
+        newcomer=lambda before: _newcomer(broker, endpoints, new_uuid, before),
+        prev_shutdown=prev_shutdown,
+        boot_id=boot_id,
+        addresses=addresses or AddressBook(broker.config.inter_broker_listener_name),
+    )
+    member.start(store)
+    try:
+        await member.until_active()
+        yield
+    finally:
+        await member.close()
+
+
+async def _recover_logs(broker: Broker, store: MetaStore) -> None:
+    """After a crash, walk the logs before the cluster is told that this broker is back.
+
+    It is work for a thread, and may take minutes; the session is kept alive meanwhile.
+    """
+    if broker.log_dirs.was_clean:
+        return
+    from penstock.cluster.image_load import load_configs, load_topics
+
+    topics, configs = await load_topics(store), await load_configs(store)
+    image = ClusterImage(
+        cluster_id=broker.image.cluster_id, topics=topics.topics, configs=configs.configs
+    )
+    found = dict(broker.log_dirs.found_logs())
+    wanted = [
+        WantedLog(partition, topic.topic_id, _log_config(broker, image, partition.topic))
+        for partition, topic_id in found.items()
+        if (topic := image.topics.get(partition.topic)) is not None
+        and topic_id in (None, topic.topic_id)
+        and partition.partition in topic.partitions
+        and broker.broker_id in topic.partitions[partition.partition].replicas
+    ]
+    opening = asyncio.ensure_future(
+        asyncio.to_thread(_open_logs, broker.log_dirs, wanted, broker.now_ms())
+    )
+    try:
+        await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        await opening  # A thread cannot be stopped, and must not meet closed directories.
+        raise
+
+
+def _open_logs(log_dirs: LogDirs, wanted: Sequence[WantedLog], now_ms: int) -> None:
+    log_dirs.open_logs(wanted, now_ms=now_ms)
+    for one in wanted:  # Those that were not opened above, for one thread is all there is.
+        with contextlib.suppress(KafkaStorage, OSError):  # Told when the partition is taken on.
+            log_dirs.open_log(
+                one.partition, topic_id=one.topic_id, config=one.config, now_ms=now_ms
+            )
+
+
+# Who we are
+
+
+async def _with_broker_id(
+    config: BrokerConfig, log_dirs: LogDirs, store: MetaStore, *, is_alone: bool
+) -> BrokerConfig:
+    """A broker that was given no number keeps the one its directories know, or gets a new one."""
+    if config.broker_id >= 0:
+        return config
+    chosen = log_dirs.broker_id
+    if chosen is None:
+        chosen = _ALONE_BROKER_ID if is_alone else await _generated_id(config, store)
+    return config.with_static({"broker.id": str(chosen)})
+
+
+async def _generated_id(config: BrokerConfig, store: MetaStore) -> int:
+    """Above all that people may give, each only once: the version of a node that only grows."""
+    if not config.broker_id_generation_enable:
+        raise ConfigError(
+            "broker.id is not set and broker.id.generation.enable is false: set broker.id"
+        )
+    while True:
+        try:
+            (stat,) = await store.multi([Set(_SEQUENCE_OF_IDS, b"")])
+        except OutcomeUnknown:
+            continue  # A number may be skipped.
+        assert isinstance(stat, Stat)
+        return config.reserved_broker_max_id + stat.version
+
+
+def _newcomer(
+    broker: Broker,
+    endpoints: Sequence[Endpoint],
+    new_uuid: Callable[[], uuid.UUID],
+    prev_shutdown: PreviousShutdown,
+) -> Newcomer:
+    return Newcomer(
+        broker_id=broker.broker_id,
+        endpoints=tuple(endpoints),
+        rack=broker.config.broker_rack,
+        incarnation=new_uuid().hex,
+        directory_ids=broker.log_dirs.directory_ids,
+        prev_shutdown=prev_shutdown,
+    )
+
+
+# The parts
+
+
+def _assemble(
+    config: BrokerConfig,
+    store: MetaStore,
+    log_dirs: LogDirs,
+    *,
+    cluster_id: str,
+    peers: "Peers | None",
+    now_ms: Callable[[], int],
+) -> Broker:
+    partitions = PartitionTable(
+        broker_id=config.broker_id,
+        log_dirs=log_dirs,
+        log_config=lambda image, topic: _log_config(broker, image, topic),
+        now_ms=now_ms,
+        lag_ms_max=lambda: broker.config.replica_lag_time_max_ms,
+    )
+    producer_ids = ProducerIds(store=lambda: broker.store, broker_id=config.broker_id)
+    groups = GroupCoordinator(
+        partitions=partitions,
+        config=lambda: broker.config,
+        image=lambda: broker.image,
+        now_ms=now_ms,
+        families=KINDS,
+    )
+    broker = Broker(
+        config=config,
+        store=store,
+        controller=None,
+        image=ClusterImage(cluster_id=cluster_id),
+        partitions=partitions,
+        log_dirs=log_dirs,
+        metrics=Metrics(),
+        producer_ids=producer_ids,
+        fetch_sessions=FetchSessions(
+            slots=config.max_incremental_fetch_session_cache_slots,
+            evict_after_ms=_FETCH_SESSION_EVICT_AFTER_MS,
+        ),
+        groups=groups,
+        transactions=transactions_of(
+            partitions=partitions,
+            producer_ids=producer_ids,
+            groups=groups,
+            config=lambda: broker.config,
+            now_ms=now_ms,
+            reach=None if peers is None else _reach(config.broker_id, lambda: broker.image, peers),
+        ),
+        quotas=ClientQuotas(
+            window=_quota_window(config),
+            mutation_window=Window(
+                config.controller_quota_window_num,
+                config.controller_quota_window_size_seconds * 1000,
+            ),
+        ),
+        connection_quotas=ConnectionQuotas(
+            window=_quota_window(config), config=lambda: broker.config
+        ),
+        now_ms=now_ms,
+        peers=peers,
+    )
+    watch_broker(broker)
+    return broker
+
+
+def _reach(broker_id: int, image: Callable[[], ClusterImage], peers: "Peers") -> Reach:
+    from penstock.broker.reach import ClusterReach
+
+    return ClusterReach(broker_id=broker_id, image=image, peers=peers)
+
+
+def _quota_window(config: BrokerConfig) -> Window:
+    return Window(config.quota_window_num, config.quota_window_size_seconds * 1000)
+
+
+def _log_config(broker: Broker, image: ClusterImage, topic: str) -> LogConfig:
+    return LogConfig.from_settings(log_settings(image.config("topics", topic), broker.config))
