@@ -49,6 +49,7 @@ TOOLS = (
         ("kafka-replica-verification", "kafka-replica-validation"),
         "compare what the replicas of partitions hold",
     ),
+    Tool("cluster", (), "run a cluster on this machine, see how a cluster is"),
     Tool("delete-records", ("kafka-delete-records",), "delete records before an offset"),
     Tool("broker-api-versions", ("kafka-broker-api-versions",), "show what brokers speak"),
     Tool("producer-perf-test", ("kafka-producer-perf-test",), "measure how fast records go in"),

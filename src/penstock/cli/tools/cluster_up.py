@@ -1,0 +1,226 @@
+"""`penstock cluster up`: ZooKeeper and brokers as processes of this machine, until Ctrl-C.
+
+Each is the process that an operator would start by hand, with the same files, so that one may be
+killed and started again from another terminal while the rest goes on.
+"""
+
+import ctypes
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from penstock.cli.tools.cluster_files import HOST, ClusterFiles, ServerFiles, is_free
+from penstock.client.cluster import ClusterClient
+from penstock.client.errors import ClientError
+from penstock.config.properties import read_properties
+from penstock.errors import CommandError, ProtocolError
+from penstock.meta import zookeeper_server
+
+_START_S = 60.0
+_STOP_S = 45.0
+_LOOK_S = 0.1
+_LOG_LINES_SHOWN = 15
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class Running:
+    """One process of the cluster."""
+
+    name: str
+    files: ServerFiles
+    process: "subprocess.Popen[bytes]"
+    is_told: bool = False  # Its end was told.
+
+
+def up(cluster: ClusterFiles, stop: threading.Event) -> int:
+    """Start everything, tell where it is, and stay until told to stop; 0 if all ended well."""
+    _refuse_taken_ports(cluster)
+    with _all_stopped() as started:
+        for server in cluster.zookeepers:
+            started.append(_start(_zookeeper_name(cluster, server), server, _zookeeper(server)))
+        for running in started:
+            _wait(running, partial(_serves, running.files.port), stop)
+        for server in cluster.brokers:
+            started.append(_start(f"broker {server.number}", server, _broker(server)))
+        _wait_for_brokers(cluster, started, stop)
+        if stop.is_set():
+            return 0
+        for line in where_lines(cluster, started):
+            print(line, flush=True)
+        _watch(started, stop)
+        print("Stopping.", flush=True)
+    return 0
+
+
+def where_lines(cluster: ClusterFiles, started: Sequence[Running]) -> Iterator[str]:
+    """Where everything is, and what to do next."""
+    width = max(len(running.name) for running in started)
+    for running in started:
+        files = running.files
+        data = files.data.relative_to(cluster.directory)
+        yield f"{running.name:<{width}}  {HOST}:{files.port}  {data}  process {running.process.pid}"
+    first = f"localhost:{cluster.brokers[0].port}"
+    copies = min(3, len(cluster.brokers))
+    yield ""
+    yield f"The cluster is up in {cluster.directory}. In another terminal:"
+    yield (
+        f"    kafka-topics --create --bootstrap-server {first} --topic my-topic "
+        f"--partitions 13 --replication-factor {copies}"
+    )
+    yield f"    penstock cluster status --bootstrap-server {first}"
+    yield "Ctrl-C stops it. The data stay; the same command goes on with them."
+
+
+@contextmanager
+def _all_stopped() -> Iterator[list[Running]]:
+    """Whatever was started is stopped: brokers while ZooKeeper still serves, then ZooKeeper."""
+    started: list[Running] = []
+    try:
+        yield started
+    finally:
+        brokers = [running for running in started if running.name.startswith("broker")]
+        _end(brokers)
+        _end([running for running in started if running not in brokers])
+
+
+def _end(group: Sequence[Running]) -> None:
+    for running in group:
+        if running.process.poll() is None:
+            running.process.send_signal(signal.SIGTERM)
+    give_up_s = time.monotonic() + _STOP_S
+    for running in group:
+        try:
+            running.process.wait(max(0.0, give_up_s - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            print(f"{running.name} did not stop within {_STOP_S:g} s and is killed.", flush=True)
+            running.process.kill()
+            running.process.wait()
+
+
+def _start(name: str, files: ServerFiles, command: Sequence[str]) -> Running:
+    with files.log.open("ab") as out:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            # Ctrl-C goes to us alone, so that the brokers end before ZooKeeper does.
+            start_new_session=True,
+            preexec_fn=_end_with_parent,
+        )
+    return Running(name=name, files=files, process=process)
+
+
+def _end_with_parent() -> None:
+    """Have the kernel stop the process if we are killed; systems without that do without."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _zookeeper(server: ServerFiles) -> Sequence[str]:
+    settings = read_properties(server.properties)
+    is_one_of_many = any(name.startswith("server.") for name in settings)
+    number = server.number if is_one_of_many else None
+    return zookeeper_server.prepare(settings, my_id=number).command
+
+
+def _broker(server: ServerFiles) -> Sequence[str]:
+    # The command line names the file: `kafka-server-stop` and `pgrep -f` find the broker by it.
+    return [sys.executable, "-m", "penstock.cli.main", "server", str(server.properties)]
+
+
+def _zookeeper_name(cluster: ClusterFiles, server: ServerFiles) -> str:
+    return "ZooKeeper" if len(cluster.zookeepers) == 1 else f"ZooKeeper {server.number}"
+
+
+def _serves(port: int) -> bool:
+    """Whether a ZooKeeper answers there, alone or in its ensemble."""
+    try:
+        with socket.create_connection((HOST, port), timeout=2) as connection:
+            connection.sendall(b"srvr")
+            answer = b""
+            while chunk := connection.recv(4096):
+                answer += chunk
+    except OSError:
+        return False
+    return b"Mode: " in answer
+
+
+def _wait_for_brokers(
+    cluster: ClusterFiles, started: Sequence[Running], stop: threading.Event
+) -> None:
+    """Until the brokers know of each other."""
+    for running in started:
+        if running.files in cluster.brokers:
+            _wait(running, partial(_knows_all, running.files.port, cluster), stop)
+
+
+def _knows_all(port: int, cluster: ClusterFiles) -> bool:
+    try:
+        with ClusterClient(f"{HOST}:{port}", api_timeout_ms=2000) as client:
+            client.metadata([])
+            return {server.number for server in cluster.brokers} <= set(client.nodes)
+    except (ClientError, ProtocolError):
+        return False
+
+
+def _wait(running: Running, is_ready: Callable[[], bool], stop: threading.Event) -> None:
+    give_up_s = time.monotonic() + _START_S
+    while not stop.is_set() and not is_ready():
+        if running.process.poll() is not None:
+            raise CommandError(
+                f"{running.name} ended with code {running.process.returncode}:\n"
+                f"{_end_of(running.files.log)}"
+            )
+        if time.monotonic() > give_up_s:
+            raise CommandError(
+                f"{running.name} was not ready within {_START_S:g} s; see {running.files.log}"
+            )
+        stop.wait(_LOOK_S)
+
+
+def _watch(started: Sequence[Running], stop: threading.Event) -> None:
+    """Tell of each process that ends; go on as long as one broker runs."""
+    while not stop.is_set():
+        for running in started:
+            code = running.process.poll()
+            if code is None or running.is_told:
+                continue
+            running.is_told = True
+            print(_ended_text(running, code), flush=True)
+        if all(r.process.poll() is not None for r in started if r.name.startswith("broker")):
+            raise CommandError("No broker of this cluster runs any more.")
+        stop.wait(_LOOK_S)
+
+
+def _ended_text(running: Running, code: int) -> str:
+    how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+    again = "kafka-server-start" if running.name.startswith("broker") else "zookeeper-server-start"
+    return (
+        f"{running.name} {how}; {running.files.log} tells more. Start it again with\n"
+        f"    {again} {running.files.properties}"
+    )
+
+
+def _refuse_taken_ports(cluster: ClusterFiles) -> None:
+    for server in (*cluster.zookeepers, *cluster.brokers):
+        if not is_free(server.port):
+            raise CommandError(
+                f"Port {server.port} is taken, perhaps by a cluster that still runs. "
+                f"{server.properties} says to listen there."
+            )
+
+
+def _end_of(log: Path) -> str:
+    """The last it printed, without the settings that every start prints."""
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return "\n".join([line for line in lines if not line.startswith("\t")][-_LOG_LINES_SHOWN:])
