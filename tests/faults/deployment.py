@@ -204,7 +204,7 @@ class Deployment:
         if self.plan.zookeepers == 0:
             return
         if self.plan.zookeepers == 1:
-            server = ZooKeeperProcess(self.directory / "zookeeper", self.zookeeper_settings())
+            server = self.new_zookeeper()
             server.start()
             self.zookeepers = [server]
             return
@@ -212,8 +212,8 @@ class Deployment:
         self.ensemble.start()
         self.zookeepers = self.ensemble.servers
 
-    def zookeeper_settings(self) -> dict[str, str]:
-        return {}
+    def new_zookeeper(self) -> ZooKeeperProcess:
+        return ZooKeeperProcess(self.directory / "zookeeper")
 
     def start_missing(self) -> None:
         """Start whatever is down, and wait until it answers."""

@@ -145,7 +145,8 @@ class Clients:
 
         def busy(process: str) -> bool:
             path = self.directory / f"{process}.jsonl"
-            assert self.processes[process].poll() is None, f"{process} has ended"
+            if self.processes[process].poll() is not None:
+                raise RuntimeError(f"{process} has ended; its output is beside {path}")
             return path.exists() and b'"type": "ok"' in path.read_bytes()
 
         for process in self.processes:

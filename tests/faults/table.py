@@ -1,10 +1,32 @@
 """Every fault by name."""
 
+from collections.abc import Callable
+
 from tests.faults.deployment import Plan
-from tests.faults.injectors import signals
-from tests.faults.injectors.fault import Fault
+from tests.faults.injectors import damage, disks, network, shim, signals
+from tests.faults.injectors.fault import Fault, Target
 
 ENSEMBLE = Plan(zookeepers=3)
+NETWORK = Plan(has_network=True)
+SMALL = Plan(disk="small")
+LOOP = Plan(disk="loop")
+SYNCED_LOOP = Plan(disk="loop", settings=(("flush.on.ack", "true"),))
+SHIM = Plan(has_shim=True)
+# Small segments, so that a damaged broker has closed ones too.
+SEGMENTS = Plan(settings=(("log.segment.bytes", "65536"),))
+
+
+def cut(name: str, text: str, strike: Callable[[Target], None]) -> Fault:
+    return Fault(name=name, text=text, strike=strike, plan=NETWORK, means=network.missing_means)
+
+
+def loop(name: str, text: str, strike: Callable[[Target], None], plan: Plan = LOOP) -> Fault:
+    return Fault(name=name, text=text, strike=strike, plan=plan, means=disks.loop_missing)
+
+
+def shimmed(name: str, text: str, strike: Callable[[Target], None]) -> Fault:
+    return Fault(name=name, text=text, strike=strike, plan=SHIM, means=shim.missing_means)
+
 
 _LISTED = (
     Fault(name="kill-leader", text="kill -9 of a leader", strike=signals.kill_leader),
@@ -45,6 +67,48 @@ _LISTED = (
         strike=signals.lose_quorum,
         plan=ENSEMBLE,
     ),
+    cut(
+        "cut-followers",
+        "a leader and the other brokers cut apart",
+        network.cut_leader_from_followers,
+    ),
+    cut("cut-zookeeper", "a leader and ZooKeeper cut apart", network.cut_leader_from_zookeeper),
+    cut("cut-leader", "a leader cut off from all but clients", network.cut_leader_off),
+    cut("cut-controller", "the controller cut off", network.cut_controller_off),
+    cut("cut-one-way", "a leader that is deaf or mute to some", network.cut_one_way),
+    cut("cut-random", "any one-way cuts", network.cut_at_random),
+    Fault(
+        name="disk-full",
+        text="no byte left for a while",
+        strike=disks.fill_disk,
+        plan=SMALL,
+        means=disks.small_missing,
+    ),
+    loop("power-one", "power cut of a leader", disks.cut_power_of_one),
+    loop("power-two", "power cut of two brokers", disks.cut_power_of_two),
+    loop("power-all", "power cut of all, synced", disks.cut_power_of_all, SYNCED_LOOP),
+    Fault(
+        name="torn-tails",
+        text="ends of files damaged while down",
+        strike=damage.tear_tails,
+        plan=SEGMENTS,
+    ),
+    Fault(
+        name="lost-disk",
+        text="a broker comes back with nothing",
+        strike=damage.lose_disk,
+        plan=SEGMENTS,
+    ),
+    Fault(
+        name="bit-rot",
+        text="a bit of an old record turned on one replica",
+        strike=damage.rot,
+        plan=SEGMENTS,
+        has_rot=True,
+    ),
+    shimmed("clock", "wall clock of a leader jumps", shim.shift_clock),
+    shimmed("slow-disk", "slow writes and syncs", shim.slow_disk),
+    shimmed("failing-disk", "writes or syncs fail with EIO", shim.failing_disk),
 )
 FAULTS = {fault.name: fault for fault in _LISTED}
 SHORT = ("kill-leader", "kill-controller", "pause-leader", "kill-all", "kill-zookeeper", "roll")

@@ -52,6 +52,7 @@ class ConfluentSender:
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
             settings["transaction.timeout.ms"] = options.transaction_ms
+            settings["message.timeout.ms"] = options.transaction_ms  # It must not be more.
         self.is_transactional = transactional_id is not None
         self.producer = Producer(settings)
 
