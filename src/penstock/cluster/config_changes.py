@@ -4,6 +4,7 @@ The notes are Kafka's: sequential nodes that say which entity to read again. Onl
 kept. Whether a value makes sense was checked before.
 """
 
+import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +13,9 @@ from typing import NamedTuple
 from penstock.cluster import znodes
 from penstock.cluster.fenced_writes import FencedWrites
 from penstock.cluster.image import ConfigKey, ImageDelta
+from penstock.cluster.image_load import read_nodes
 from penstock.cluster.ledger import Ledger
+from penstock.cluster.znodes import NodeUnreadable
 from penstock.errors import InvalidUpdateVersion, UnknownTopicOrPartition
 from penstock.meta.store import (
     Create,
@@ -23,9 +26,12 @@ from penstock.meta.store import (
     Op,
     Result,
     Set,
+    check_path,
 )
 
 NOTES_KEPT = 100
+
+_log = logging.getLogger("penstock.cluster.controller")
 
 
 class ConfigChange(NamedTuple):
@@ -40,8 +46,10 @@ class ConfigChange(NamedTuple):
 class ConfigChanges:
     def __init__(self, writes: FencedWrites, ledger: Ledger) -> None:
         self._writes = writes
+        self._store = writes.store
         self._ledger = ledger
         self._notes: deque[str] | None = None  # None: not read yet.
+        self._heard: frozenset[str] = frozenset()  # Names of notes that were acted upon.
 
     async def apply(self, changes: Sequence[ConfigChange]) -> None:
         for change in changes:
@@ -49,7 +57,8 @@ class ConfigChanges:
         try:
             results = await self._commit(changes)
         except MultiFailed:
-            await self._look_again(changes)  # Somebody wrote past the controller.
+            # Somebody wrote past the controller.
+            await self.look_again([(change.kind, change.name) for change in changes])
             results = await self._commit(changes)
         versions = self._ledger.config_versions
         for change in changes:
@@ -85,19 +94,33 @@ class ConfigChanges:
             self._refuse(change)
         return await self._writes.commit([op for change in changes for op in self._ops(change)])
 
-    async def _look_again(self, changes: Sequence[ConfigChange]) -> None:
-        keys = [(change.kind, change.name) for change in changes]
+    async def look_again(self, keys: Sequence[ConfigKey]) -> set[ConfigKey]:
+        """Read these settings, and publish those that are not as known; returns which are not."""
         paths = [znodes.config_path(*key) for key in keys]
+        versions = self._ledger.config_versions
         found: dict[ConfigKey, Mapping[str, str] | None] = {}
-        for key, path, node in zip(
-            keys, paths, await self._writes.store.multi_get(paths), strict=True
-        ):
-            self._ledger.config_versions.pop(key, None)
+        for key, path, node in zip(keys, paths, await read_nodes(self._store, paths), strict=True):
+            if (node[1].version if node else None) == versions.get(key):
+                continue
+            versions.pop(key, None)
             found[key] = None
             if node is not None:
-                self._ledger.config_versions[key] = node[1].version
+                versions[key] = node[1].version
                 found[key] = znodes.decode_config(path, node[0]) or None
         self._ledger.publish(ImageDelta(configs=found))
+        return set(found)
+
+    async def hear(self) -> set[ConfigKey]:
+        """Act on notes that somebody has left; returns the entities whose settings are others."""
+        names = await self._store.children(znodes.CONFIG_CHANGES)
+        paths = [f"{znodes.CONFIG_CHANGES}/{name}" for name in names if name not in self._heard]
+        keys: list[ConfigKey] = []
+        for path, node in zip(paths, await read_nodes(self._store, paths), strict=True):
+            if node is not None:
+                keys += _noted(path, node[0])
+        changed = await self.look_again(list(dict.fromkeys(keys)))
+        self._heard = frozenset(names)
+        return changed
 
     def _refuse(self, change: ConfigChange) -> None:
         if change.kind == "topics" and change.name not in self._ledger.image.topics:
@@ -122,7 +145,7 @@ class ConfigChanges:
 
     async def _drop_old_notes(self, new: Sequence[str]) -> None:
         if self._notes is None:
-            names = await self._writes.store.children(znodes.CONFIG_CHANGES)
+            names = await self._store.children(znodes.CONFIG_CHANGES)
             self._notes = deque(f"{znodes.CONFIG_CHANGES}/{name}" for name in names)
         else:
             self._notes.extend(new)
@@ -130,3 +153,14 @@ class ConfigChanges:
         if old:
             with suppress(MetaError):  # Somebody else tidies too; nothing depends on it.
                 await self._writes.commit([Delete(path) for path in old])
+
+
+def _noted(path: str, data: bytes) -> list[ConfigKey]:
+    """The entity a note names; a note that says nothing usable is told of and passed over."""
+    try:
+        key = znodes.decode_config_change(path, data)
+        check_path(znodes.config_path(*key))
+    except (NodeUnreadable, ValueError) as error:
+        _log.warning("A note of changed settings is passed over: %s", error)
+        return []
+    return [key]

@@ -9,10 +9,12 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.cluster import znodes
 from penstock.cluster.config_changes import ConfigChange, ConfigChanges
+from penstock.cluster.control_settings import ControlSettings, Settings
 from penstock.cluster.fenced_writes import FencedWrites
 from penstock.cluster.image import (
     ClusterImage,
@@ -22,14 +24,22 @@ from penstock.cluster.image import (
     TopicImage,
 )
 from penstock.cluster.image_load import load_brokers, load_configs, load_topics
+from penstock.cluster.leader_elections import AskEnds, ElectionKind, LeaderElections, ReplicaEnd
 from penstock.cluster.ledger import MIN_ISR, ImageCallback, Ledger
 from penstock.cluster.membership import Membership
 from penstock.cluster.partition_changes import PartitionChanges
 from penstock.cluster.producer_ids import allocate_producer_ids
+from penstock.cluster.reassignment import Reassignment, Reassignments, lasting_count
 from penstock.cluster.topic_plan import NewPartitions, NewTopic
 from penstock.cluster.topics import Planned, RandomBytes, Topics
 from penstock.cluster.transition import Event, MinIsrChanged
-from penstock.errors import KafkaStorage, ProtocolError, RequestTimedOut, UnknownServerError
+from penstock.errors import (
+    ElectionNotNeeded,
+    KafkaStorage,
+    ProtocolError,
+    RequestTimedOut,
+    UnknownServerError,
+)
 from penstock.meta.store import (
     BadVersion,
     Create,
@@ -38,17 +48,25 @@ from penstock.meta.store import (
     MetaStore,
     MultiFailed,
     NodeExists,
+    NoNode,
     OutcomeUnknown,
     Set,
     StoreUnavailable,
-    WatchKind,
 )
 
+if TYPE_CHECKING:
+    from penstock.cluster.image_stream import ImageStream
+
 __all__ = [
+    "AskEnds",
     "ConfigChange",
+    "ControlSettings",
     "Controller",
+    "ElectionKind",
     "NewPartitions",
     "NewTopic",
+    "Reassignment",
+    "ReplicaEnd",
     "allocate_producer_ids",
 ]
 
@@ -60,15 +78,26 @@ _log = logging.getLogger("penstock.cluster.controller")
 class Controller:
     """Runs on the elected broker; on a lone broker that is always this one."""
 
-    def __init__(self, writes: FencedWrites, ledger: Ledger, random_bytes: RandomBytes) -> None:
+    def __init__(
+        self,
+        writes: FencedWrites,
+        ledger: Ledger,
+        random_bytes: RandomBytes,
+        *,
+        settings: Settings = ControlSettings,
+        ask_ends: AskEnds | None = None,
+    ) -> None:
         self._writes = writes
         self._ledger = ledger
+        self._settings = settings
         self._one_at_a_time = asyncio.Lock()
         self._under_way: set[asyncio.Task[Any]] = set()  # Held, or they might be collected.
         self._changes = PartitionChanges(writes, ledger)
         self._membership = Membership(writes, ledger, self._changes)
         self._topics = Topics(writes, ledger, random_bytes)
         self._configs = ConfigChanges(writes, ledger)
+        self._reassignments = Reassignments(writes, ledger, self._changes, self._topics)
+        self._elections = LeaderElections(ledger, self._changes, settings, ask_ends)
 
     @classmethod
     async def elect(
@@ -79,10 +108,13 @@ class Controller:
         now_ms: int,
         min_insync_replicas: int = 1,
         random_bytes: RandomBytes = os.urandom,
+        settings: Settings = ControlSettings,
+        ask_ends: AskEnds | None = None,
     ) -> "Controller | None":
         """Become the controller and take over the cluster; None if another broker is it.
 
-        `min_insync_replicas` is the broker's own setting, for topics that have none.
+        `min_insync_replicas` is the broker's own setting, for topics that have none. Through
+        `ask_ends` other brokers say how far their logs reach, before an unclean election.
         """
         won = await _win(store, broker_id, now_ms)
         if won is None:
@@ -101,7 +133,8 @@ class Controller:
         )
         ledger = Ledger(image, min_insync_replicas=min_insync_replicas)
         ledger.fill(topics, configs, brokers)
-        controller = cls(FencedWrites(store, epoch_version), ledger, random_bytes)
+        writes = FencedWrites(store, epoch_version)
+        controller = cls(writes, ledger, random_bytes, settings=settings, ask_ends=ask_ends)
         await controller._carry_out(controller._take_over([u.name for u in topics.unsettled]))
         return controller
 
@@ -113,6 +146,18 @@ class Controller:
     def is_over(self) -> bool:
         """Another controller has been elected; this one can change nothing any more."""
         return self._writes.is_over
+
+    @property
+    def unclean_elections(self) -> int:
+        """How many partitions were given a leader that may lack acknowledged records."""
+        return self._ledger.unclean_elections
+
+    @cached_property
+    def stream(self) -> "ImageStream":
+        """What other brokers pull."""
+        from penstock.cluster.image_stream import ImageStream  # A broker alone has no use for it.
+
+        return ImageStream(self)
 
     def subscribe(self, callback: ImageCallback) -> Callable[[], None]:
         """Call back with every image from now on, in order; returns how to stop that."""
@@ -145,28 +190,86 @@ class Controller:
         """Replace the settings of all these entities in one step."""
         await self._carry_out(self._set_configs(changes))
 
+    async def alter_reassignments(
+        self, wanted: Sequence[Reassignment]
+    ) -> list[ProtocolError | None]:
+        """Begin, change or take back reassignments; one outcome for each, in order."""
+        return await self._carry_out(self._reassignments.alter(wanted))
+
+    def reassignments(self) -> dict[PartitionKey, PartitionImage]:
+        """Those under way."""
+        return self._reassignments.under_way()
+
+    async def elect_leaders(
+        self, kind: ElectionKind, keys: Sequence[PartitionKey] | None
+    ) -> dict[PartitionKey, ProtocolError | None]:
+        """Hold elections for these partitions, or for all (then told of only where one was needed).
+
+        An unclean one is held whatever the topic's settings say: somebody asks for it.
+        """
+        asked = self._elections.all_keys() if keys is None else list(keys)
+        if kind is ElectionKind.PREFERRED:
+            outcomes = await self._carry_out(self._elections.prefer(asked))
+        else:
+            outcomes = await self._elect_uncleanly(asked)
+        if keys is None:
+            return {k: e for k, e in outcomes.items() if not isinstance(e, ElectionNotNeeded)}
+        return outcomes
+
+    async def balance_leaders(self) -> int:
+        """Give leaderships back to brokers that miss too many; returns how many moved."""
+        return await self._carry_out(self._elections.balance())
+
     async def reconcile_brokers(self) -> None:
         """Act on brokers that came or went."""
-        await self._carry_out(self._membership.reconcile())
+        await self._carry_out(self._reconcile_brokers())
+        await self.fill_vacancies()
+
+    async def fill_vacancies(self) -> None:
+        """Hold unclean elections where topics allow them and nothing better is left."""
+        keys = self._elections.vacant_uncleanly()
+        if keys and (chosen := await self._elections.survey(keys)):
+            await self._carry_out(self._elections.elect_uncleanly(chosen))
+
+    async def broker_unreachable(self, broker_id: int, epoch: int) -> None:
+        """Nobody listens where this incarnation of a broker did: its process is gone."""
+        await self._carry_out(self._membership.expel(broker_id, epoch))
+        await self.fill_vacancies()
 
     async def refresh_partitions(self, keys: Sequence[PartitionKey]) -> None:
         """A leader has written the in-sync sets of these: take them into the image."""
-        await self._carry_out(self._changes.refresh(keys))
+        await self._carry_out(self._refresh(keys))
 
-    async def begin_shutdown(self, broker_id: int) -> None:
-        """Move away what other brokers can lead, before this broker goes."""
-        await self._carry_out(self._membership.begin_shutdown(broker_id))
+    async def begin_shutdown(self, broker_id: int, epoch: int | None = None) -> int:
+        """Move away what other brokers can lead, before this broker goes.
 
-    async def follow_brokers(self) -> None:
-        """Act on every coming and going until this controller is over. Run it as a task."""
-        store = self._writes.store
-        while not self.is_over:
-            changed = await store.watch_once(znodes.BROKER_IDS, WatchKind.CHILDREN)
-            try:
-                await self.reconcile_brokers()
-                await changed
-            finally:
-                changed.cancel()
+        Returns how many partitions it still leads; raises StaleBrokerEpoch for another incarnation.
+        """
+        return await self._carry_out(self._membership.begin_shutdown(broker_id, epoch))
+
+    async def sweep(self) -> None:
+        """Read everything again, for notices that were lost, and do what they would have led to."""
+        await self._carry_out(self._sweep())
+        await self.fill_vacancies()
+
+    async def look_at_topics(self) -> None:
+        """Act on topics that somebody else made or removed in the store."""
+        await self._carry_out(self._topics.look_around())
+
+    async def hear_of_configs(self) -> None:
+        """Act on settings that somebody else wrote to the store."""
+        await self._carry_out(self._hear_of_configs())
+        await self.fill_vacancies()
+
+    async def delete_node(self, path: str, version: int) -> None:
+        """What stood there has been dealt with; if it was written again, it stays."""
+        await self._carry_out(self._delete_node(path, version))
+
+    async def follow(self) -> None:
+        """Act on all that happens until this controller is over. Run it as a task."""
+        from penstock.cluster.following import follow  # A broker alone has no use for it.
+
+        await follow(self, self._writes, self._settings)
 
     async def resign(self) -> None:
         """Give the office back, so that the next election need not wait for our session to end."""
@@ -177,6 +280,15 @@ class Controller:
         except (MetaError, ProtocolError) as error:
             _log.info("The controller's node is left to the end of the session: %s", error)
         self._writes.is_over = True
+
+    async def _elect_uncleanly(
+        self, keys: Sequence[PartitionKey]
+    ) -> dict[PartitionKey, ProtocolError | None]:
+        refusals = self._elections.unclean_refusals(keys)
+        wanted = [key for key, refusal in refusals.items() if refusal is None]
+        chosen = await self._elections.survey(wanted)
+        await self._carry_out(self._elections.elect_uncleanly(chosen))
+        return {key: refusals[key] or self._elections.leaderless(key) for key in keys}
 
     async def _create_topics(
         self, topics: Sequence[NewTopic], validate_only: bool
@@ -195,10 +307,35 @@ class Controller:
         if any(MIN_ISR in {**c.config, **old} for c, old in zip(changes, before, strict=True)):
             await self._align_min_isr()
 
+    async def _reconcile_brokers(self) -> None:
+        await self._membership.reconcile()
+        await self._reassignments.finish(self._reassignments.under_way())
+
+    async def _refresh(self, keys: Sequence[PartitionKey]) -> None:
+        await self._changes.refresh(keys)
+        await self._reassignments.finish(keys)
+
+    async def _sweep(self) -> None:
+        await self._topics.look_around()
+        await self._changes.refresh(self._elections.all_keys())
+        await self._reconcile_brokers()
+        await self._align_min_isr()
+
+    async def _hear_of_configs(self) -> None:
+        if await self._configs.hear():
+            await self._align_min_isr()
+
+    async def _delete_node(self, path: str, version: int) -> None:
+        try:
+            await self._writes.commit([Delete(path, version)])
+        except MultiFailed as failure:
+            if not isinstance(failure.reason, BadVersion | NoNode):
+                raise
+
     async def _take_over(self, unsettled: Sequence[str]) -> None:
         for name in unsettled:
             await self._topics.look_again(name)
-        await self._membership.reconcile()
+        await self._reconcile_brokers()
         await self._align_min_isr()
 
     async def _align_min_isr(self) -> None:
@@ -206,7 +343,7 @@ class Controller:
         ledger = self._ledger
 
         def events_for(key: PartitionKey, partition: PartitionImage) -> Sequence[Event]:
-            wanted = ledger.min_isr(key[0], len(partition.replicas))
+            wanted = ledger.min_isr(key[0], lasting_count(partition))
             return () if wanted == partition.state.min_isr else (MinIsrChanged(wanted),)
 
         await self._changes.apply(events_for, ledger.image.active_brokers())

@@ -99,13 +99,25 @@ def topic_image(
 async def load_states(
     store: MetaStore, keys: Sequence[PartitionKey]
 ) -> dict[PartitionKey, PartitionState]:
+    """All of them; raises NodeUnreadable if one is missing."""
+    states = await find_states(store, keys)
+    for key in keys:
+        if key not in states:
+            raise NodeUnreadable(znodes.state_path(*key), "it is missing")
+    return states
+
+
+async def find_states(
+    store: MetaStore, keys: Sequence[PartitionKey]
+) -> dict[PartitionKey, PartitionState]:
+    """Those of them that are there."""
     paths = [znodes.state_path(topic, partition) for topic, partition in keys]
     states: dict[PartitionKey, PartitionState] = {}
     # Many partitions are in the same state: it is read, and kept in memory, once.
     known: dict[tuple[bytes, int], PartitionState] = {}
     for key, path, node in zip(keys, paths, await read_nodes(store, paths), strict=True):
         if node is None:
-            raise NodeUnreadable(path, "it is missing")
+            continue
         content = (node[0], node[1].version)
         if content not in known:
             known[content] = znodes.decode_state(path, *content)

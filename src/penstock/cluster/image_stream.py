@@ -8,12 +8,14 @@ heard of a change waits for that here.
 
 import asyncio
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.cluster.controller import Controller
 from penstock.cluster.image import ClusterImage
 from penstock.cluster.image_wire import encode_deltas, encode_image
 from penstock.errors import NotController, StaleBrokerEpoch
+
+if TYPE_CHECKING:
+    from penstock.cluster.controller import Controller
 
 
 class ImageNews(NamedTuple):
@@ -36,7 +38,7 @@ class Pulled(NamedTuple):
 class ImageStream:
     """Belongs to one controller; `close` when that is over."""
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: "Controller") -> None:
         self._controller = controller
         self._pulled: dict[int, Pulled] = {}
         self._waiting: set[asyncio.Future[None]] = set()

@@ -27,6 +27,7 @@ class Ledger:
         self.topic_versions: dict[str, int] = {}
         self.config_versions: dict[ConfigKey, int] = {}
         self.fences: dict[int, Fence] = {}
+        self.unclean_elections = 0  # Partitions given a leader that may lack records.
         self._min_insync_replicas = min_insync_replicas
         self._deltas: deque[ImageDelta] = deque(maxlen=DELTAS_KEPT)
         self._subscribers: list[ImageCallback] = []
@@ -67,5 +68,11 @@ class Ledger:
     def min_isr(self, topic: str, replica_count: int, own: Mapping[str, str] | None = None) -> int:
         """How many replicas must be in sync; `own` are settings the topic will have."""
         config = self.image.config("topics", topic) if own is None else own
-        default = self.image.config("brokers", CLUSTER_WIDE).get(MIN_ISR, self._min_insync_replicas)
-        return max(1, min(int(config.get(MIN_ISR, default)), replica_count))
+        for_all = self.image.config("brokers", CLUSTER_WIDE)
+        wanted = _count(config.get(MIN_ISR)) or _count(for_all.get(MIN_ISR))
+        return max(1, min(wanted or self._min_insync_replicas, replica_count))
+
+
+def _count(text: str | None) -> int | None:
+    """None for what is not a number: somebody wrote past the checks, straight into the store."""
+    return int(text) if text is not None and text.isdecimal() else None

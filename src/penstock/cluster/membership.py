@@ -23,8 +23,8 @@ from penstock.cluster.ledger import Ledger
 from penstock.cluster.partition_changes import Along, PartitionChanges
 from penstock.cluster.transition import Elected, Event, Removed
 from penstock.cluster.znodes import FenceNode, FenceState, PreviousShutdown
-from penstock.errors import RequestTimedOut
-from penstock.meta.store import BadVersion, MultiFailed, Set
+from penstock.errors import RequestTimedOut, StaleBrokerEpoch
+from penstock.meta.store import BadVersion, Delete, MultiFailed, NoNode, Set
 
 ATTEMPTS_MAX = 10
 
@@ -48,10 +48,17 @@ class Membership:
                 # A broker registered anew while we looked; look again.
         raise RequestTimedOut("brokers register faster than the controller can follow")
 
-    async def begin_shutdown(self, broker_id: int) -> None:
-        """The broker is about to leave: others take what they can, and nobody re-adds it."""
+    async def begin_shutdown(self, broker_id: int, epoch: int | None = None) -> int:
+        """The broker is about to leave: others take what they can, and nobody re-adds it.
+
+        Returns how many partitions it still leads, because nobody else can.
+        """
+        broker = self._ledger.image.brokers.get(broker_id)
+        if broker is None or epoch not in (None, broker.epoch):
+            raise StaleBrokerEpoch(f"broker {broker_id} is not registered with epoch {epoch}")
         fence = self._ledger.fences[broker_id]
-        await self._set_fences({broker_id: fence.node.with_state(FenceState.SHUTTING_DOWN)})
+        if fence.node.state is not FenceState.SHUTTING_DOWN:
+            await self._set_fences({broker_id: fence.node.with_state(FenceState.SHUTTING_DOWN)})
         others = self._ledger.image.active_brokers()
 
         def events_for(_: PartitionKey, partition: PartitionImage) -> Sequence[Event]:
@@ -60,6 +67,33 @@ class Membership:
             return _removal(partition, broker_id, lossy=False) if has_others else ()
 
         await self._changes.apply(events_for, others)
+        partitions = self._ledger.image.all_partitions()
+        return sum(partition.state.leader == broker_id for _, partition in partitions)
+
+    async def expel(self, broker_id: int, epoch: int) -> None:
+        """The broker's process is certainly gone: do not wait for its session to end.
+
+        The fence tells incarnations apart: if the broker has registered anew, nothing happens.
+        """
+        broker = self._ledger.image.brokers.get(broker_id)
+        fence = self._ledger.fences.get(broker_id)
+        if broker is None or fence is None or broker.epoch != epoch:
+            return
+        closed = fence.node.with_state(FenceState.FENCED)
+        try:
+            await self._writes.commit(
+                [
+                    Set(znodes.fence_path(broker_id), closed.encode(), fence.version),
+                    Delete(znodes.broker_path(broker_id)),
+                ]
+            )
+        except MultiFailed as failure:
+            if not isinstance(failure.reason, BadVersion | NoNode):
+                raise
+            # It registered anew, or its session ended by itself; both are seen next.
+        else:
+            _log.info("Broker %d (epoch %d) does not listen any more", broker_id, epoch)
+        await self.reconcile()
 
     async def _reconcile_once(self) -> None:
         seen = await load_brokers(self._writes.store)

@@ -19,7 +19,7 @@ from penstock.cluster.image import (
     PartitionKey,
     PartitionState,
 )
-from penstock.cluster.image_load import load_states
+from penstock.cluster.image_load import find_states
 from penstock.cluster.ledger import Ledger
 from penstock.cluster.topic_steps import in_batches
 from penstock.cluster.transition import RECOVERING, Event, Facts, transition
@@ -84,10 +84,13 @@ class PartitionChanges:
             along = None
 
     async def refresh(self, keys: Sequence[PartitionKey]) -> None:
-        """Read these states again and publish what somebody else has changed."""
+        """Read these states again and publish what somebody else has changed.
+
+        A state that is gone went with its topic, of which the topics' own watch tells.
+        """
         known = [(key, self._ledger.image.partition(*key)) for key in keys]
         before = {key: partition for key, partition in known if partition is not None}
-        states = await load_states(self._writes.store, list(before))
+        states = await find_states(self._writes.store, list(before))
         self._publish({key: s for key, s in states.items() if s != before[key].state})
 
     async def _apply_batch(
@@ -114,7 +117,7 @@ class PartitionChanges:
                 await self.refresh(keys)
                 continue
             changed = {key: decision.state for key, decision in decisions.items()}
-            _report_uncertain(changed)
+            self._report_uncertain(changed)
             self._publish(changed, along.brokers if along else {})
             return
         raise RequestTimedOut(f"lost {LOST_RACES_MAX} races for the state of {keys[0]} and others")
@@ -138,6 +141,29 @@ class PartitionChanges:
             if decision := known[case]:
                 decisions[key] = decision
         return decisions
+
+    def _report_uncertain(self, changed: Mapping[PartitionKey, PartitionState]) -> None:
+        """An election that may have cost records is never silent."""
+        uncertain = Counter(
+            (key[0], state.leader)
+            for key, state in changed.items()
+            if state.leader_recovery_state == RECOVERING
+            and state.leader != NO_LEADER
+            and state.leader_epoch != self._epoch_of(key)
+        )
+        self._ledger.unclean_elections += uncertain.total()
+        for (topic, leader), count in uncertain.items():
+            _log.warning(
+                "UNCLEAN ELECTION: %d partition(s) of topic %s are led by broker %d, which may "
+                "lack acknowledged records; nobody who is certain to have them all is alive",
+                count,
+                topic,
+                leader,
+            )
+
+    def _epoch_of(self, key: PartitionKey) -> int | None:
+        partition = self._ledger.image.partition(*key)
+        return partition.state.leader_epoch if partition else None
 
     def _publish(
         self,
@@ -169,20 +195,3 @@ def _decision(
         partition_epoch=state.partition_epoch + 1,
     )
     return Decision(written, znodes.encode_state(written))
-
-
-def _report_uncertain(changed: Mapping[PartitionKey, PartitionState]) -> None:
-    """An election that may have cost records is never silent."""
-    uncertain = Counter(
-        (topic, state.leader)
-        for (topic, _), state in changed.items()
-        if state.leader_recovery_state == RECOVERING and state.leader != NO_LEADER
-    )
-    for (topic, leader), count in uncertain.items():
-        _log.warning(
-            "%d partition(s) of topic %s are led by broker %d, which may have lost records in a "
-            "power cut or with its disk; nobody else is known to have more",
-            count,
-            topic,
-            leader,
-        )

@@ -14,6 +14,7 @@ from penstock.errors import (
     InvalidReplicaAssignment,
     InvalidRequest,
     PolicyViolation,
+    ReassignmentInProgress,
 )
 
 # Bounds what one request makes the controller hold in memory before anything is written.
@@ -134,6 +135,8 @@ def plan_growth(new: NewPartitions, topic: TopicImage, image: ClusterImage) -> A
     if new.total_count == have:
         raise InvalidPartitions(f"Topic already has {have} partitions.")
     refuse_too_many(new.total_count - have)
+    if any(partition.adding or partition.removing for partition in topic.partitions.values()):
+        raise ReassignmentInProgress("A partition reassignment is in progress for the topic.")
     if new.assignments is not None:
         return _explicit_growth(new, new.assignments, topic, image)
     return _continued(new.total_count - have, topic, image)

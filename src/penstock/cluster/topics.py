@@ -1,5 +1,6 @@
 """Topics made, grown and deleted: planned against the image, written, then published."""
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -7,8 +8,14 @@ from typing import NamedTuple
 
 from penstock.cluster import topic_steps, znodes
 from penstock.cluster.fenced_writes import FencedWrites
-from penstock.cluster.image import ImageDelta, PartitionImage, TopicImage
-from penstock.cluster.image_load import Unsettled, load_states, topic_image
+from penstock.cluster.image import (
+    ImageDelta,
+    PartitionImage,
+    PartitionKey,
+    PartitionState,
+    TopicImage,
+)
+from penstock.cluster.image_load import Unsettled, load_states, read_nodes, topic_image
 from penstock.cluster.ledger import Ledger
 from penstock.cluster.topic_names import (
     check_no_collision,
@@ -27,7 +34,7 @@ from penstock.cluster.topic_plan import (
     requested_partitions,
 )
 from penstock.cluster.transition import initial_state
-from penstock.cluster.znodes import TopicNode
+from penstock.cluster.znodes import NodeUnreadable, TopicNode
 from penstock.errors import (
     InconsistentTopicId,
     KafkaStorage,
@@ -47,6 +54,8 @@ from penstock.meta.store import (
 )
 
 RandomBytes = Callable[[int], bytes]
+
+_log = logging.getLogger("penstock.cluster.controller")
 
 
 class Planned(NamedTuple):
@@ -101,7 +110,7 @@ class Topics:
         return errors
 
     async def delete(self, name: str) -> None:
-        await self._clear_doubt(name)
+        await self.clear_doubt(name)
         topic = self._ledger.image.topics.get(name)
         if topic is None:
             raise UnknownTopicOrPartition("This server does not host this topic-partition.")
@@ -109,7 +118,7 @@ class Topics:
         has_config = key in self._ledger.config_versions
         config = [Delete(znodes.config_path(*key))] if has_config else []
         version = self._ledger.topic_versions[name]
-        async with self._doubt_on_failure(name):
+        async with self.doubt_on_failure(name):
             await topic_steps.delete(self._writes, topic, version, config)
         self._forget(name)
 
@@ -127,13 +136,26 @@ class Topics:
 
     async def grow(self, new: NewPartitions) -> None:
         name = new.name
-        await self._clear_doubt(name)
+        await self.clear_doubt(name)
         after = self._grown(new)
         before, version = self._ledger.image.topics[name], self._ledger.topic_versions[name]
-        async with self._doubt_on_failure(name):
+        async with self.doubt_on_failure(name):
             grown = await topic_steps.grow(self._writes, before, after, version)
         self._ledger.topic_versions[name] = grown
         self._ledger.publish(ImageDelta(topics={name: after}))
+
+    async def look_around(self) -> None:
+        """Take notice of topics that came, went or changed in the store without us."""
+        store, versions = self._writes.store, self._ledger.topic_versions
+        names = await store.children(znodes.TOPICS)
+        nodes = await read_nodes(store, [znodes.topic_path(name) for name in names])
+        found = {n: node[1].version for n, node in zip(names, nodes, strict=True) if node}
+        changed = [n for n in {**versions, **found} if versions.get(n) != found.get(n)]
+        for name in changed:
+            try:
+                await self.look_again(name)
+            except NodeUnreadable as error:
+                _log.error("Topic %s is left as it was: %s", name, error)
 
     async def look_again(self, name: str) -> None:
         """Finish or remove what broke off, and take over what the store has of this topic."""
@@ -246,16 +268,16 @@ class Topics:
         return {}
 
     @asynccontextmanager
-    async def _doubt_on_failure(self, name: str) -> AsyncIterator[None]:
+    async def doubt_on_failure(self, name: str) -> AsyncIterator[None]:
         try:
             yield
         except MetaError:
             self._doubtful.add(name)
             with suppress(MetaError):  # If the store is out of order, the next change looks again.
-                await self._clear_doubt(name)
+                await self.clear_doubt(name)
             raise
 
-    async def _clear_doubt(self, name: str) -> None:
+    async def clear_doubt(self, name: str) -> None:
         if name in self._doubtful:
             await self.look_again(name)
             self._doubtful.discard(name)
@@ -266,6 +288,7 @@ class Topics:
         if known is not None and topic_steps.topic_node(known) == node._replace(unsettled=None):
             return
         states = await load_states(self._writes.store, [(name, n) for n in node.partitions])
+        _refuse_inconsistent(name, node, states)
         self._names_by_metric.setdefault(metric_name(name), set()).add(name)
         self._ledger.publish(ImageDelta(topics={name: topic_image(name, node, states)}))
 
@@ -275,6 +298,20 @@ class Topics:
         self._names_by_metric.get(metric_name(name), set()).discard(name)
         if name in self._ledger.image.topics:
             self._ledger.publish(ImageDelta(topics={name: None}, configs={("topics", name): None}))
+
+
+def _refuse_inconsistent(
+    name: str, node: TopicNode, states: Mapping[PartitionKey, PartitionState]
+) -> None:
+    """An assignment that somebody edited by hand may leave out who has the records (KAFKA-9672)."""
+    for (_, number), state in states.items():
+        strangers = {*state.isr, *state.elr} - set(node.partitions[number])
+        if strangers:
+            raise NodeUnreadable(
+                znodes.topic_path(name),
+                f"brokers {sorted(strangers)} are in sync for partition {number}, but not among "
+                "its replicas; move partitions with kafka-reassign-partitions",
+            )
 
 
 def _in_groups(plans: Sequence[Planned], ops_max: int) -> Iterator[list[Planned]]:

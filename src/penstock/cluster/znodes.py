@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from penstock.cluster.image import Endpoint, PartitionState
+from penstock.cluster.image import ConfigKey, Endpoint, PartitionState
 from penstock.errors import ConfigError
 from penstock.protocol.primitives import uuid_from_text, uuid_text
 
@@ -28,6 +28,9 @@ CONFIG_KINDS = ("topics", "brokers", "users", "clients", "ips", "groups")
 SANITIZED_KINDS = ("users", "clients", "ips")
 DEFAULT_ENTITY = "<default>"
 _CLIENTS_OF_USER = "/clients"
+DELETE_TOPICS = "/admin/delete_topics"
+REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+PREFERRED_ELECTION = "/admin/preferred_replica_election"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FENCES = "/ext/fence"
 
@@ -47,7 +50,7 @@ PERSISTENT_PATHS = (
     *(f"/config/{kind}" for kind in CONFIG_KINDS),
     CONFIG_CHANGES,
     "/admin",
-    "/admin/delete_topics",
+    DELETE_TOPICS,
     "/isr_change_notification",
     "/log_dir_event_notification",
     PRODUCER_ID_BLOCK,
@@ -238,6 +241,44 @@ def decode_config(path: str, data: bytes) -> dict[str, str]:
 
 def encode_config_change(kind: str, name: str) -> bytes:
     return _encode({"version": 2, "entity_path": f"{kind}/{name}"})
+
+
+def decode_config_change(path: str, data: bytes) -> ConfigKey:
+    """Which entity to read again; Kafka wrote two forms of it."""
+    value = _decode(path, data)
+    try:
+        if value["version"] == 1:
+            value["entity_path"] = f"{value['entity_type']}/{value['entity_name']}"
+        kind, _, name = str(value["entity_path"]).partition("/")
+    except (KeyError, TypeError) as error:
+        raise NodeUnreadable(path, error) from error
+    if kind not in CONFIG_KINDS or not name:
+        raise NodeUnreadable(path, f"{kind}/{name} is no entity with settings")
+    return kind, name
+
+
+class AskedPartition(NamedTuple):
+    """A partition somebody named in a node below /admin."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]  # Empty where an election is asked for.
+
+
+def decode_asked_partitions(path: str, data: bytes) -> list[AskedPartition]:
+    """What the classic tools write to ask for a reassignment or an election."""
+    value = _decode(path, data)
+    try:
+        return [
+            AskedPartition(
+                topic=str(one["topic"]),
+                partition=int(one["partition"]),
+                replicas=tuple(int(replica) for replica in one.get("replicas", ())),
+            )
+            for one in value["partitions"]
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NodeUnreadable(path, error) from error
 
 
 def encode_controller(broker_id: int, now_ms: int) -> bytes:

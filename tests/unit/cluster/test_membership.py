@@ -141,7 +141,7 @@ async def test_a_lone_broker_after_a_power_cut_leads_and_says_so(
     assert [(s.leader, s.isr, s.leader_recovery_state) for s in states(controller)] == [
         (0, (0,), 1)
     ] * 3
-    assert "3 partition(s) of topic t are led by broker 0, which may have lost" in caplog.text
+    assert "UNCLEAN ELECTION: 3 partition(s) of topic t are led by broker 0" in caplog.text
 
 
 async def test_more_partitions_than_fit_one_write_are_settled_all_the_same(
@@ -251,7 +251,7 @@ async def test_a_fence_written_by_a_registration_meanwhile_is_read_again(cluster
 
 async def test_the_controller_follows_comings_and_goings_by_itself(cluster: Any) -> None:
     controller = await three(cluster)
-    following = asyncio.create_task(controller.follow_brokers())
+    following = asyncio.create_task(controller.follow())
 
     async def until(condition: Any) -> None:
         changed = asyncio.Event()
