@@ -9,13 +9,18 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from penstock.errors import (
     FetchSessionIdNotFound,
     FetchSessionTopicId,
     InvalidFetchSessionEpoch,
 )
+
+if TYPE_CHECKING:
+    from penstock.broker.context import Broker
+    from penstock.broker.follower_sessions import FollowerSessions
+    from penstock.replica.throttle import ReplicationRate
 
 NO_SESSION = 0
 FIRST_EPOCH = 0  # A full fetch that asks for a session.
@@ -112,6 +117,31 @@ class FetchSessions:
         self._slots = slots
         self._evict_after_ms = evict_after_ms
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        self._followers: FollowerSessions | None = None  # None: no follower ever asked.
+        self._leader_rate: ReplicationRate | None = None
+
+    @property
+    def followers(self) -> "FollowerSessions":
+        """The sessions of followers, which a broker alone never needs."""
+        if self._followers is None:
+            from penstock.broker.follower_sessions import FollowerSessions
+            from penstock.replica.surroundings import monotonic_ms
+
+            self._followers = FollowerSessions(monotonic_ms)
+        return self._followers
+
+    def leader_rate(self, broker: "Broker") -> "ReplicationRate":
+        """How fast throttled followers may copy from here."""
+        if self._leader_rate is None:
+            from penstock.replica.surroundings import monotonic_ms
+            from penstock.replica.throttle import ReplicationRate
+
+            self._leader_rate = ReplicationRate(
+                lambda: broker.config.leader_replication_throttled_rate,
+                window_s=lambda: broker.config.replication_quota_window_size_seconds,
+                clock_ms=monotonic_ms,
+            )
+        return self._leader_rate
 
     def __len__(self) -> int:
         return len(self._sessions)

@@ -1,20 +1,25 @@
 """The follower's side: tasks that copy partitions from the brokers that lead them.
 
-One task per leading broker and fetcher number, one request under way in each, within an incremental
-fetch session, so that a request names only what changed. What an answer does to a partition is in
-`following.py`; this is about whom to ask, what for, and what to do when no answer comes.
+One task per leading broker and fetcher number. Which partition belongs to which task is decided
+here, by the image; what a task does is in `fetcher.py`.
 """
 
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable
 
 from penstock.cluster.image import ClusterImage
 from penstock.config.broker import BrokerConfig
 from penstock.net.peers import Peers
+from penstock.replica.fetcher import Fetcher
+from penstock.replica.partition import Partition
 from penstock.replica.table import PartitionTable
+from penstock.replica.throttle import ReplicationRate
+
+FetcherKey = tuple[int, int]  # The leading broker, and the fetcher's number.
 
 
 class ReplicaFetchers:
-    """All fetcher tasks of a broker."""
+    """All fetcher tasks of a broker. A failed fetch never ends one of them."""
 
     def __init__(
         self,
@@ -32,9 +37,105 @@ class ReplicaFetchers:
         self._partitions = partitions
         self._config = config
         self._now_ms = now_ms
+        self._image: ClusterImage | None = None
+        self._fetcher_count = config().num_replica_fetchers
+        self._fetchers: dict[FetcherKey, Fetcher] = {}
+        self._homes: dict[Partition, Fetcher] = {}
+        self.rate = ReplicationRate(
+            lambda: config().follower_replication_throttled_rate,
+            window_s=lambda: config().replication_quota_window_size_seconds,
+            clock_ms=partitions.around.clock_ms,
+        )
+        self.on_bytes: Callable[[str, int], None] = lambda topic, size_bytes: None
 
     def take_image(self, image: ClusterImage) -> None:
         """After the table took it: follow what the image says, no more and no less."""
+        before, self._image = self._image, image
+        count = self._config().num_replica_fetchers
+        is_all_new = (
+            before is None or before.brokers is not image.brokers or count != self._fetcher_count
+        )
+        self._fetcher_count = count
+        if is_all_new:
+            self._assign(self._partitions.hosted(), image)
+        elif before is not None and before.topics is not image.topics:
+            self._assign(self._changed(before, image), image)
+        for gone in [p for p in self._homes if self._partitions.get(*p.key) is not p]:
+            self._homes.pop(gone).remove(gone)
+        self._end_idle_fetchers()
+
+    def _changed(self, before: ClusterImage, image: ClusterImage) -> Iterable[Partition]:
+        for name, topic in image.topics.items():
+            if before.topics.get(name) is not topic:
+                for number in topic.partitions:
+                    partition = self._partitions.get(name, number)
+                    if partition is not None:
+                        yield partition
+
+    def _assign(self, partitions: Iterable[Partition], image: ClusterImage) -> None:
+        for partition in partitions:
+            home = self._homes.get(partition)
+            wanted = self._home_of(partition, image)
+            if home is not None and home is not wanted:
+                home.remove(partition)
+                del self._homes[partition]
+            if wanted is not None:
+                self._homes[partition] = wanted
+                wanted.follow(partition)
+
+    def _home_of(self, partition: Partition, image: ClusterImage) -> Fetcher | None:
+        leader = partition.leader
+        if partition.is_leader or leader == self._broker_id or leader not in image.brokers:
+            return None
+        key = leader, fetcher_number(*partition.key, self._fetcher_count)
+        found = self._fetchers.get(key)
+        if found is None:
+            found = self._fetchers[key] = Fetcher(
+                leader_id=leader,
+                number=key[1],
+                broker_id=self._broker_id,
+                broker_epoch=self._broker_epoch,
+                peers=self._peers,
+                config=self._config,
+                now_ms=self._now_ms,
+                rate=self.rate,
+                on_bytes=lambda topic, size_bytes: self.on_bytes(topic, size_bytes),
+            )
+        return found
+
+    def _end_idle_fetchers(self) -> None:
+        for key, fetcher in tuple(self._fetchers.items()):
+            if not fetcher.partition_count:
+                del self._fetchers[key]
+                fetcher.stop()
+
+    # For metrics
+
+    @property
+    def max_lag(self) -> int:
+        """Of all partitions, the most records that a leader has and we do not."""
+        return max((fetcher.max_lag for fetcher in self._fetchers.values()), default=0)
+
+    @property
+    def failed_partition_count(self) -> int:
+        return sum(fetcher.failed_partition_count for fetcher in self._fetchers.values())
+
+    def lag_of(self, partition: Partition) -> int:
+        """Records that the leader has and we do not, as of its last answer."""
+        home = self._homes.get(partition)
+        return 0 if home is None else home.lag_of(partition)
 
     async def close(self) -> None:
         """Stop all tasks; nothing is appended afterwards."""
+        fetchers, self._fetchers = tuple(self._fetchers.values()), {}
+        self._homes = {}
+        self._image = None
+        for fetcher in fetchers:
+            fetcher.stop()
+        for fetcher in fetchers:
+            await fetcher.ended()
+
+
+def fetcher_number(topic: str, partition: int, count: int) -> int:
+    """The same in every process, which Python's own hash is not."""
+    return (zlib.crc32(topic.encode()) + partition) % max(count, 1)

@@ -46,6 +46,10 @@ _Found: TypeAlias = tuple[FetchedPartition, str | None, PartitionRead | Protocol
 def handle(
     request: FetchRequest, context: RequestContext
 ) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
+    if max(request.replica_id, request.replica_state.replica_id) >= 0:
+        from penstock.broker import follower_fetch  # A broker alone has no followers.
+
+        return follower_fetch.handle(request, context)
     plan = _plan(request, context)
     meter = None
     if context.broker.quotas.is_active:
