@@ -48,7 +48,7 @@ def up(cluster: ClusterFiles, stop: threading.Event) -> int:
         for server in cluster.zookeepers:
             started.append(_start(_zookeeper_name(cluster, server), server, _zookeeper(server)))
         for running in started:
-            _wait(running, partial(_serves, running.files.port), stop)
+            _wait(started, running, partial(_serves, running.files.port), stop)
         for server in cluster.brokers:
             started.append(_start(f"broker {server.number}", server, _broker(server)))
         _wait_for_brokers(cluster, started, stop)
@@ -161,7 +161,7 @@ def _wait_for_brokers(
     """Until the brokers know of each other."""
     for running in started:
         if running.files in cluster.brokers:
-            _wait(running, partial(_knows_all, running.files.port, cluster), stop)
+            _wait(started, running, partial(_knows_all, running.files.port, cluster), stop)
 
 
 def _knows_all(port: int, cluster: ClusterFiles) -> bool:
@@ -173,14 +173,21 @@ def _knows_all(port: int, cluster: ClusterFiles) -> bool:
         return False
 
 
-def _wait(running: Running, is_ready: Callable[[], bool], stop: threading.Event) -> None:
+def _wait(
+    started: Sequence[Running],
+    running: Running,
+    is_ready: Callable[[], bool],
+    stop: threading.Event,
+) -> None:
+    """Until one is ready; none of those started so far may end meanwhile."""
     give_up_s = time.monotonic() + _START_S
     while not stop.is_set() and not is_ready():
-        if running.process.poll() is not None:
-            raise CommandError(
-                f"{running.name} ended with code {running.process.returncode}:\n"
-                f"{_end_of(running.files.log)}"
-            )
+        for other in started:
+            if other.process.poll() is not None:
+                raise CommandError(
+                    f"{other.name} ended with code {other.process.returncode}:\n"
+                    f"{_end_of(other.files.log)}"
+                )
         if time.monotonic() > give_up_s:
             raise CommandError(
                 f"{running.name} was not ready within {_START_S:g} s; see {running.files.log}"

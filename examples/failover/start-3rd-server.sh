@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# Broker 2, in the foreground.
+cd "$(dirname "$0")" || exit 1
+exec kafka-server-start "$PWD/config/server-2.properties"

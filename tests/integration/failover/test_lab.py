@@ -1,0 +1,241 @@
+"""The failover lab, word for word: the page's commands in the page's order, on other ports."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import pytest
+from tests.support.processes import ROOT, assert_group_is_gone, free_port, python
+from tests.support.waiting import eventually
+
+LAB = ROOT / "examples" / "failover"
+PORTS = (2181, 9092, 9093, 9094)
+LINE = re.compile(
+    r"\tTopic: my-failsafe-topic\tPartition: (\d+)\tLeader: (\S+)\tReplicas: (\S+)\tIsr: (\S+)"
+)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A line of the listing."""
+
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+class Lab:
+    """A copy of the folder with ports of its own; remembers which commands were run."""
+
+    def __init__(self, directory: Path, running: ExitStack) -> None:
+        self.directory = directory / "failover"
+        self.running = running
+        self.commands: list[str] = []
+        shutil.copytree(LAB, self.directory, ignore=shutil.ignore_patterns("logs"))
+        self.ports = {str(port): str(free_port()) for port in PORTS}
+        for file in self.directory.rglob("*"):
+            if file.is_file():
+                text = file.read_text()
+                file.write_text(re.sub("|".join(self.ports), lambda m: self.ports[m[0]], text))
+        # The commands are those of the interpreter that runs the tests.
+        path = f"{Path(python()).parent}{os.pathsep}{os.environ['PATH']}"
+        self.environment = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
+
+    def run(self, script: str) -> str:
+        """A script that ends; what it printed."""
+        self.commands.append(script)
+        done = subprocess.run(
+            [f"./{script}"],
+            cwd=self.directory,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"{script}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def start(self, script: str) -> "Terminal":
+        """A script that stays; at the end it is ended as Ctrl-C ends it."""
+        self.commands.append(script)
+        terminal = Terminal(self, script)
+        self.running.callback(terminal.close)
+        return terminal
+
+    def described(self) -> dict[int, Placed]:
+        """The listing of the topic, by partition; does not count as a command of the page."""
+        listing = self.run("describe-topics.sh")
+        self.commands.pop()
+        return {
+            int(number): Placed(
+                leader=-1 if leader == "none" else int(leader),
+                replicas=_ids(replicas),
+                isr=_ids(isr),
+            )
+            for number, leader, replicas, isr in LINE.findall(listing)
+        }
+
+    def positions(self) -> int:
+        """How many partitions the group has a committed position in."""
+        command = ["kafka-consumer-groups", "--describe", "--group", "mygroup"]
+        command += ["--bootstrap-server", f"localhost:{self.ports['9093']}"]
+        done = subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=60
+        )
+        rows = [line.split() for line in done.stdout.splitlines() if "my-failsafe" in line]
+        return sum(row[3].isdigit() and row[6] != "-" for row in rows)
+
+    def describe(self) -> dict[int, Placed]:
+        """The page's own look at the topic."""
+        self.commands.append("describe-topics.sh")
+        return self.described()
+
+
+class Terminal:
+    """A window with a command in it."""
+
+    def __init__(self, lab: Lab, script: str) -> None:
+        self.path = lab.directory / f"{len(lab.commands)}-{script}.out"
+        with self.path.open("wb") as out:
+            self.process = subprocess.Popen(
+                [f"./{script}"],
+                cwd=lab.directory,
+                env=lab.environment,
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
+
+    @property
+    def shown(self) -> str:
+        return self.path.read_text(errors="replace")
+
+    def type(self, line: str) -> None:
+        keyboard: IO[str] | None = self.process.stdin
+        assert keyboard is not None
+        keyboard.write(f"{line}\n")
+        keyboard.flush()
+
+    def close(self) -> None:
+        """Ctrl-C, and more if need be."""
+        group = self.process.pid
+        if self.process.poll() is None:
+            os.killpg(group, signal.SIGINT)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(group, signal.SIGKILL)
+                self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        assert_group_is_gone(group)
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in text.split(","))
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    with ExitStack() as running:
+        yield Lab(tmp_path, running)
+
+
+def commands_of_the_page() -> list[str]:
+    page = (LAB / "README.md").read_text()
+    blocks = re.findall(r"```console\n(.*?)```", page, flags=re.DOTALL)
+    return [
+        line.removeprefix("$ ./")
+        for block in blocks
+        for line in block.splitlines()
+        if line.startswith("$ ")
+    ]
+
+
+def test_a_broker_is_killed_and_nothing_is_lost(lab: Lab) -> None:
+    lab.start("start-zookeeper.sh")
+    brokers = [lab.start(f"start-{nth}-server.sh") for nth in ("1st", "2nd", "3rd")]
+    for broker in brokers:
+        eventually(lambda b=broker: "started (" in b.shown, timeout_s=90, what="a broker")  # type: ignore[misc]
+
+    assert lab.run("create-replicated-topic.sh") == "Created topic my-failsafe-topic.\n"
+    eventually(lambda: all(len(p.isr) == 3 for p in lab.described().values()), timeout_s=60)
+    before = lab.describe()
+    assert len(before) == 13
+    leads = [sum(p.leader == broker for p in before.values()) for broker in range(3)]
+    assert sorted(leads) == [4, 4, 5], "leaders go round the brokers"
+    assert all(p.leader == p.replicas[0] for p in before.values())
+    assert len({p.replicas for p in before.values()}) == 6, "and so do followers"
+
+    consumers = [lab.start("start-consumer-console-replicated.sh") for _ in range(3)]
+    producer = lab.start("start-producer-console-replicated.sh")
+
+    def read() -> list[str]:
+        return sorted(word for c in consumers for word in c.shown.split() if word.startswith("m"))
+
+    # A console consumer begins at the end of the topic, so nothing typed earlier counts.
+    eventually(lambda: lab.positions() == 13, timeout_s=90, every_s=0.3, what="a settled group")
+    sent = 0
+
+    def send(count: int) -> None:
+        nonlocal sent
+        for _ in range(count):
+            sent += 1
+            producer.type(f"m{sent}")
+
+    def all_sent() -> set[str]:
+        return {f"m{number}" for number in range(1, sent + 1)}
+
+    send(30)
+    eventually(lambda: set(read()) == all_sent(), timeout_s=60, what="all messages")
+    assert len(read()) == sent, "each message reaches one consumer"
+    assert sum("m" in consumer.shown for consumer in consumers) > 1, "the consumers share them"
+
+    lab.run("kill-1st-server.sh")
+    assert brokers[0].process.wait(30) == -signal.SIGKILL
+    eventually(
+        lambda: all(0 not in p.isr and p.leader > 0 for p in lab.described().values()),
+        timeout_s=60,
+        what="new leaders",
+    )
+    after = lab.describe()
+    for number, placed in after.items():
+        assert placed.replicas == before[number].replicas, "the order of replicas is kept"
+        assert set(placed.isr) == {1, 2}
+        if before[number].leader != 0:
+            assert placed.leader == before[number].leader, "other leaders stay"
+        else:
+            assert placed.leader == placed.replicas[1], "the next in sync leads"
+
+    send(30)
+    eventually(lambda: set(read()) == all_sent(), timeout_s=90, what="all messages")
+
+    lab.start("start-1st-server.sh")
+    eventually(
+        lambda: all(len(p.isr) == 3 for p in lab.described().values()),
+        timeout_s=90,
+        what="broker 0 in sync again",
+    )
+    assert {p.replicas for p in lab.describe().values()} == {p.replicas for p in before.values()}
+    said = lab.run("elect-preferred-leaders.sh")
+    assert said.startswith("Successfully completed leader election (PREFERRED) for partitions")
+    eventually(
+        lambda: (
+            {n: p.leader for n, p in lab.described().items()}
+            == {n: p.leader for n, p in before.items()}
+        ),
+        timeout_s=60,
+        what="the leaders of the beginning",
+    )
+    send(5)
+    eventually(lambda: set(read()) == all_sent(), timeout_s=60, what="the very last messages")
+    assert lab.commands == commands_of_the_page()
