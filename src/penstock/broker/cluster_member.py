@@ -14,25 +14,22 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from penstock.broker.boot_id import note_boot_id
 from penstock.broker.context import Broker
 from penstock.broker.dispatch import Dispatcher
 from penstock.broker.forwarding import ControllerLine, Forwarder
+from penstock.broker.governing import Governing
+from penstock.broker.image_pulls import ImagePulls
 from penstock.broker.image_taking import note_image, take_partitions
 from penstock.broker.office import AddressBook, StoredOffice
 from penstock.cluster import registration, znodes
-from penstock.cluster.controller import Controller, ControlSettings, ReplicaEnd
-from penstock.cluster.election import await_office
-from penstock.cluster.image import ClusterImage, ImageDelta, PartitionImage, PartitionKey
-from penstock.cluster.image_follower import ImageFollower
+from penstock.cluster.image import ClusterImage, PartitionKey
 from penstock.cluster.registration import Newcomer, Registration
 from penstock.cluster.znodes import PreviousShutdown
 from penstock.errors import (
     ConfigError,
-    ControllerMoved,
     DuplicateBrokerRegistration,
     ErrorCode,
     NotController,
@@ -43,7 +40,6 @@ from penstock.errors import (
 )
 from penstock.meta.store import (
     Change,
-    Delete,
     MetaError,
     MetaStore,
     OutcomeUnknown,
@@ -54,36 +50,22 @@ from penstock.meta.store import (
 )
 from penstock.net.peers import Peers, PeerUnreachable
 from penstock.protocol.apis import Request, Response
-from penstock.protocol.messages.api_versions import ApiVersionsRequest
 from penstock.protocol.messages.broker_shutdown import (
     BrokerShutdownRequest,
     BrokerShutdownResponse,
 )
-from penstock.protocol.messages.image_fetch import ImageFetchResponse
 from penstock.protocol.messages.partitions_changed import (
     ChangedTopic,
     PartitionsChangedRequest,
 )
-from penstock.protocol.messages.replica_ends import (
-    AskedTopic,
-    ReplicaEndsRequest,
-    ReplicaEndsResponse,
-)
-from penstock.protocol.primitives import MalformedMessage
 from penstock.replica.fetchers import ReplicaFetchers
 from penstock.replica.isr_writer import IsrWriter
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
-_IMAGE_CHANNEL = "image"
-_PULL_WAIT_MS = 500
-_PULL_ANSWER_S = 5.0  # A whole image takes its time; a dead controller is known much sooner.
-_PULL_RETRY_S = 0.02
-_PULL_RETRY_S_MAX = 0.5
-_UNHEARD_S = 3.0  # Without news for so long, the store itself is asked about our partitions.
 _STORE_RETRY_S = 0.5
 _REOPEN_S = 1.0
-_PROBE_S = 2.0
+_NOTICE_S = 5.0
 _SHUTDOWN_ANSWER_S = 30.0
 
 OpenStore = Callable[[], Awaitable[MetaStore]]
@@ -112,8 +94,11 @@ class ClusterMember:
         self._boot_id = boot_id
         self._addresses = addresses
         self._office = StoredOffice(addresses)
-        self._follower = ImageFollower()
         self._here = Dispatcher(broker, listener=broker.config.inter_broker_listener_name)
+        self._pulls = ImagePulls(broker, peers=peers, office=self._office, take=self._take)
+        self._governing = Governing(
+            broker, peers=peers, here=self._ask_here, take_image=self._pulls.take_own
+        )
         self._line = ControllerLine(
             broker_id=broker.broker_id, office=self._office, peers=peers, here=self._ask_here
         )
@@ -125,8 +110,6 @@ class ClusterMember:
         self._fetchers: ReplicaFetchers | None = None
         self._changed: set[PartitionKey] = set()  # Written by us, not yet told to the controller.
         self._has_changed = asyncio.Event()
-        self._unheard_of: int | None = None  # The controller that does not answer.
-        self._probes: set[asyncio.Task[None]] = set()
         self._life: asyncio.Task[None] | None = None
         broker.peers = peers
         broker.forwarder = Forwarder(self._line, until_image=self._until_image)
@@ -203,8 +186,8 @@ class ClusterMember:
             await self._race(
                 _when_set(lost, SessionLost("the metadata store has given up on it")),
                 self._office.follow(store),
-                self._stand_for_office(store),
-                self._pull(store),
+                self._governing.stand(store),
+                self._pulls.follow(store, self.broker_epoch),
                 self._mind_registration(store, reconnected),
                 self._tell_controller(),
                 self._write_in_sync_sets(store),
@@ -219,7 +202,6 @@ class ClusterMember:
         self._registered = await registration.register(
             store, newcomer, now_ms=broker.now_ms(), wait_s=wait_s
         )
-        self._follower_starts_over()
         log.info(
             "[KafkaServer id=%d] registered with epoch %d (%s before)",
             broker.broker_id,
@@ -234,11 +216,6 @@ class ClusterMember:
             config=lambda: broker.config,
             now_ms=broker.now_ms,
         )
-
-    def _follower_starts_over(self) -> None:
-        """The image we have tells of our earlier registration: look at it with new eyes."""
-        if self._follower.image is not None:
-            self._take(self._follower.image)
 
     async def _race(self, *works: Coroutine[Any, Any, None]) -> None:
         """Run side by side until one of them ends or fails; the others end with it."""
@@ -256,7 +233,7 @@ class ClusterMember:
         """Lead nothing, follow nothing; what waited is told to look elsewhere."""
         broker = self._broker
         self._is_admitted = False
-        self._out_of_office()
+        self._governing.drop_office()
         if not self._is_leaving:
             broker.partitions.stand_down_all(
                 NotLeaderOrFollower("this broker has lost its place in the cluster")
@@ -287,9 +264,7 @@ class ClusterMember:
         else:
             log.warning("Leaving without a controlled shutdown: not all partitions were moved")
         self._is_leaving = True
-        if self._broker.controller is not None:
-            await self._broker.controller.resign()
-            self._out_of_office()
+        await self._governing.resign()
 
     async def _handed_over(self, request: BrokerShutdownRequest) -> bool:
         try:
@@ -310,16 +285,19 @@ class ClusterMember:
         """Leave the cluster: the registration is withdrawn and the session ended."""
         self._is_leaving = True
         registered, store = self._registered, self._broker.store
-        if self._broker.controller is not None:
-            await self._broker.controller.resign()
+        await self._governing.resign()
         try:
             if registered is not None:
                 await registration.withdraw(store, registered)
         except PenstockError as error:
             log.warning("The goodbye did not reach the metadata store: %s", error)
-        for task in (*self._probes, self._lived()):
-            task.cancel()
-        await asyncio.gather(self._lived(), *self._probes, return_exceptions=True)
+        await self._governing.close()
+        self._lived().cancel()
+        await asyncio.gather(self._lived(), return_exceptions=True)
+
+    def pull_lost(self, broker_id: int, epoch: int) -> None:
+        """The connection on which a broker pulled images is gone."""
+        self._governing.pull_lost(broker_id, epoch)
 
     # Our own registration
 
@@ -350,125 +328,7 @@ class ClusterMember:
             return False
         return found[1].owner == store.session_id
 
-    # The controller's office
-
-    async def _stand_for_office(self, store: MetaStore) -> None:
-        """Whenever the office is vacant, try to get it; govern while in it."""
-        while not self._is_leaving:
-            try:
-                controller = await self._elected(store)
-                if controller is None:
-                    await await_office(store)
-                    continue
-                await self._govern(controller)
-            except (StoreUnavailable, OutcomeUnknown, ProtocolError) as error:
-                log.warning("Standing for the controller's office again: %s", error)
-                await self._vacate(store)
-                await asyncio.sleep(_STORE_RETRY_S)
-        await asyncio.Event().wait()  # Leaving is no reason to end the session.
-
-    async def _elected(self, store: MetaStore) -> Controller | None:
-        config = self._broker.config
-        return await Controller.elect(
-            store,
-            self._broker.broker_id,
-            now_ms=self._broker.now_ms(),
-            min_insync_replicas=config.min_insync_replicas,
-            settings=lambda: ControlSettings.of(self._broker.config),
-            ask_ends=self._ask_ends,
-        )
-
-    async def _ask_ends(
-        self, broker_id: int, keys: Sequence[PartitionKey]
-    ) -> dict[PartitionKey, ReplicaEnd]:
-        """How far a broker's logs reach; what it does not tell is left out."""
-        controller = self._broker.controller
-        topics = controller.image.topics if controller else self._broker.image.topics
-        by_topic: dict[str, list[int]] = {}
-        for topic, number in keys:
-            if topic in topics:
-                by_topic.setdefault(topic, []).append(number)
-        request = ReplicaEndsRequest(
-            topics=[
-                AskedTopic(name=name, topic_id=topics[name].topic_id, partitions=numbers)
-                for name, numbers in by_topic.items()
-            ]
-        )
-        try:
-            if broker_id == self._broker.broker_id:
-                asked = await self._ask_here(request)
-            else:
-                asked = await self._peers.ask(broker_id, request, timeout_s=_PROBE_S)
-        except PeerUnreachable as error:
-            log.info("Broker %d does not tell how far its logs reach: %s", broker_id, error)
-            return {}
-        return {
-            (topic.name, end.partition_index): ReplicaEnd(
-                end.latest_epoch, end.log_end_offset, end.log_start_offset
-            )
-            for topic in cast(ReplicaEndsResponse, asked).topics
-            for end in topic.partitions
-            if end.error_code == ErrorCode.NONE
-        }
-
-    async def _govern(self, controller: Controller) -> None:
-        broker = self._broker
-        log.info("[Controller id=%d] in office", broker.broker_id)
-        unsubscribe = controller.subscribe(self._take_own)
-        broker.controller = controller
-        try:
-            self._take_own(controller.image)
-            await controller.follow()
-        finally:
-            unsubscribe()
-            self._out_of_office()
-            if not controller.is_over:
-                await controller.resign()
-            log.info("[Controller id=%d] out of office", broker.broker_id)
-
-    def _out_of_office(self) -> None:
-        controller, self._broker.controller = self._broker.controller, None
-        if controller is not None:
-            controller.stream.close()
-
-    async def _vacate(self, store: MetaStore) -> None:
-        """An office we cannot fill is left to others."""
-        with contextlib.suppress(MetaError):
-            (office,) = await store.multi_get([znodes.CONTROLLER])
-            if office is not None and office[1].owner == store.session_id:
-                await store.multi([Delete(znodes.CONTROLLER, office[1].version)])
-
-    def pull_lost(self, broker_id: int, epoch: int) -> None:
-        """The connection on which a broker pulled images is gone: is the broker, too?"""
-        if self._broker.controller is None or self._is_leaving:
-            return
-        probe = asyncio.create_task(self._probe(broker_id, epoch))
-        self._probes.add(probe)
-        probe.add_done_callback(self._probes.discard)
-
-    async def _probe(self, broker_id: int, epoch: int) -> None:
-        """Only a refused connection counts, for it says that nobody listens; silence never does."""
-        try:
-            await self._peers.ask(
-                broker_id, ApiVersionsRequest(), timeout_s=_PROBE_S, channel="probe", version=0
-            )
-        except PeerUnreachable as error:
-            controller = self._broker.controller
-            if not error.is_refused or controller is None:
-                return
-            log.info("Broker %d (epoch %d) is gone: nobody listens there", broker_id, epoch)
-            try:
-                await controller.broker_unreachable(broker_id, epoch)
-            except (MetaError, ProtocolError) as failure:
-                log.info("It is left to its session: %s", failure)
-
     # Images
-
-    def _take_own(self, image: ClusterImage) -> None:
-        with contextlib.suppress(ControllerMoved):  # One elected since has spoken already.
-            news = self._follower.take_own(image)
-            if news is not None:
-                self._take(news)
 
     def _take(self, image: ClusterImage) -> None:
         """Partitions are taken only from images made after the cluster admitted us.
@@ -512,95 +372,6 @@ class ClusterMember:
             return False
         return True
 
-    async def _pull(self, store: MetaStore) -> None:
-        """Follow the controller's images; whoever is in office has them first hand."""
-        loop = asyncio.get_running_loop()
-        heard_s = asked_store_s = loop.time()
-        pause_s = _PULL_RETRY_S
-        while True:
-            if self._broker.controller is not None:
-                heard_s = loop.time()
-                await self._office.changed(_UNHEARD_S)
-            elif await self._pulled():
-                heard_s, pause_s = loop.time(), _PULL_RETRY_S
-            else:
-                await self._office.changed(pause_s)
-                pause_s = min(2 * pause_s, _PULL_RETRY_S_MAX)
-            now_s = loop.time()
-            if now_s - max(heard_s, asked_store_s) > _UNHEARD_S:
-                asked_store_s = now_s
-                await self._read_own_states(store)
-
-    async def _pulled(self) -> bool:
-        """Ask the controller once; False: it did not answer, or is not in office any more."""
-        controller_id, broker_id = self._office.controller_id, self._broker.broker_id
-        if controller_id is None or controller_id == broker_id:
-            return False
-        request = self._follower.request(broker_id, self.broker_epoch, _PULL_WAIT_MS)
-        asking = asyncio.create_task(
-            self._peers.ask(
-                controller_id, request, timeout_s=_PULL_ANSWER_S, channel=_IMAGE_CHANNEL
-            )
-        )
-        try:
-            while not asking.done() and self._office.controller_id == controller_id:
-                change = asyncio.create_task(self._office.changed(_PULL_ANSWER_S))
-                try:
-                    await asyncio.wait([asking, change], return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    change.cancel()
-            if not asking.done():
-                return False  # Somebody else is in office.
-            answer = cast(ImageFetchResponse, await asking)
-        except PeerUnreachable as error:
-            if self._unheard_of != controller_id:  # Said once, not at every try.
-                log.info("No image from broker %d: %s", controller_id, error)
-            self._unheard_of = controller_id
-            return False
-        finally:
-            asking.cancel()
-        self._unheard_of = None
-        return self._took(answer, controller_id)
-
-    def _took(self, answer: ImageFetchResponse, controller_id: int) -> bool:
-        if answer.error_code == ErrorCode.STALE_BROKER_EPOCH:
-            raise SessionLost("a later registration of this broker's id is known")
-        if answer.error_code != ErrorCode.NONE:
-            return False
-        try:
-            news = self._follower.take(answer)
-        except (MalformedMessage, ControllerMoved) as error:
-            log.warning("The image of broker %d is not taken: %s", controller_id, error)
-            return False
-        if news is not None:
-            self._take(news)
-        return True
-
-    async def _read_own_states(self, store: MetaStore) -> None:
-        """Nobody governs, or nobody can be reached who does: see for ourselves who leads what."""
-        image = self._follower.image
-        if image is None or not self._is_admitted:
-            return
-        keys = [(p.topic, p.partition) for p in self._broker.partitions.hosted()]
-        paths = [znodes.state_path(*key) for key in keys]
-        try:
-            nodes = await store.multi_get(paths)
-        except (StoreUnavailable, OutcomeUnknown):
-            return
-        changed: dict[PartitionKey, PartitionImage] = {}
-        for key, path, node in zip(keys, paths, nodes, strict=True):
-            placed = image.partition(*key)
-            if placed is None or node is None:
-                continue  # Made or deleted meanwhile: that is the controller's to tell.
-            state = znodes.decode_state(path, node[0], node[1].version)
-            if _age(state) > _age(placed.state):
-                changed[key] = placed._replace(state=state)
-        if changed and self._is_admitted:
-            log.info("%d partitions changed while no controller was heard", len(changed))
-            # Not an image of any controller: its number stays that of the image it rests on.
-            seen = replace(image.apply(ImageDelta(partitions=changed)), seq=image.seq)
-            self._take(seen)
-
     # What we write
 
     async def _write_in_sync_sets(self, store: MetaStore) -> None:
@@ -628,7 +399,7 @@ class ClusterMember:
                 topics=[ChangedTopic(name=t, partitions=n) for t, n in by_topic.items()],
             )
             try:
-                await self._line.ask(notice, patience_s=_UNHEARD_S, answer_s=_PULL_ANSWER_S)
+                await self._line.ask(notice, patience_s=_NOTICE_S, answer_s=_NOTICE_S)
             except (PeerUnreachable, NotController) as error:
                 log.info("The controller was not told of in-sync sets: %s", error)
 
@@ -636,10 +407,6 @@ class ClusterMember:
         answer = await self._here.handle(request, request.versions[-1])
         assert answer is not None  # Only produce requests may want no answer.
         return answer
-
-
-def _age(state: Any) -> tuple[int, int]:
-    return state.leader_epoch, state.partition_epoch
 
 
 async def _when_set(event: asyncio.Event, error: Exception) -> None:

@@ -1,0 +1,175 @@
+"""Standing for the controller's office, and governing while in it.
+
+Every member of a cluster stands whenever the office is vacant; the metadata store decides who gets
+it. What a controller does is in the `cluster` package; here it is given its links to the rest of
+the broker, and told of brokers that do not answer any more.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import cast
+
+from penstock.broker.context import Broker
+from penstock.cluster import znodes
+from penstock.cluster.controller import Controller, ControlSettings, ReplicaEnd
+from penstock.cluster.election import await_office
+from penstock.cluster.image import ClusterImage, PartitionKey
+from penstock.errors import ErrorCode, ProtocolError
+from penstock.meta.store import Delete, MetaError, MetaStore, OutcomeUnknown, StoreUnavailable
+from penstock.net.peers import Peers, PeerUnreachable
+from penstock.protocol.apis import Request, Response
+from penstock.protocol.messages.api_versions import ApiVersionsRequest
+from penstock.protocol.messages.replica_ends import (
+    AskedTopic,
+    ReplicaEndsRequest,
+    ReplicaEndsResponse,
+)
+
+log = logging.getLogger("kafka.controller.KafkaController")
+
+_STORE_RETRY_S = 0.5
+_PROBE_S = 2.0
+
+
+class Governing:
+    """`broker.controller` is set while this broker is in office, and only then."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        *,
+        peers: Peers,
+        here: Callable[[Request], Awaitable[Response]],
+        take_image: Callable[[ClusterImage], None],
+    ) -> None:
+        self._broker = broker
+        self._peers = peers
+        self._here = here
+        self._take_image = take_image
+        self._is_leaving = False
+        self._probes: set[asyncio.Task[None]] = set()
+
+    async def stand(self, store: MetaStore) -> None:
+        """Whenever the office is vacant, try to get it; govern while in it. Run as a task."""
+        while not self._is_leaving:
+            try:
+                controller = await self._elected(store)
+                if controller is None:
+                    await await_office(store)
+                    continue
+                await self._govern(controller)
+            except (StoreUnavailable, OutcomeUnknown, ProtocolError) as error:
+                log.warning("Standing for the controller's office again: %s", error)
+                await self._vacate(store)
+                await asyncio.sleep(_STORE_RETRY_S)
+        await asyncio.Event().wait()  # Leaving is no reason to end the session.
+
+    async def resign(self) -> None:
+        """Leave the office to somebody else, for good."""
+        self._is_leaving = True
+        controller = self._broker.controller
+        if controller is not None:
+            await controller.resign()
+            self.drop_office()
+
+    def drop_office(self) -> None:
+        """Whatever the store says: nothing is decided here any more."""
+        controller, self._broker.controller = self._broker.controller, None
+        if controller is not None:
+            controller.stream.close()
+
+    async def close(self) -> None:
+        for probe in self._probes:
+            probe.cancel()
+        await asyncio.gather(*self._probes, return_exceptions=True)
+
+    async def _elected(self, store: MetaStore) -> Controller | None:
+        return await Controller.elect(
+            store,
+            self._broker.broker_id,
+            now_ms=self._broker.now_ms(),
+            min_insync_replicas=self._broker.config.min_insync_replicas,
+            settings=lambda: ControlSettings.of(self._broker.config),
+            ask_ends=self._ask_ends,
+        )
+
+    async def _govern(self, controller: Controller) -> None:
+        broker_id = self._broker.broker_id
+        log.info("[Controller id=%d] in office", broker_id)
+        unsubscribe = controller.subscribe(self._take_image)
+        self._broker.controller = controller
+        try:
+            self._take_image(controller.image)
+            await controller.follow()
+        finally:
+            unsubscribe()
+            self.drop_office()
+            if not controller.is_over:
+                await controller.resign()
+            log.info("[Controller id=%d] out of office", broker_id)
+
+    async def _vacate(self, store: MetaStore) -> None:
+        """An office we cannot fill is left to others."""
+        with contextlib.suppress(MetaError):
+            (office,) = await store.multi_get([znodes.CONTROLLER])
+            if office is not None and office[1].owner == store.session_id:
+                await store.multi([Delete(znodes.CONTROLLER, office[1].version)])
+
+    async def _ask_ends(
+        self, broker_id: int, keys: Sequence[PartitionKey]
+    ) -> dict[PartitionKey, ReplicaEnd]:
+        """How far a broker's logs reach; what it does not tell is left out."""
+        controller = self._broker.controller
+        topics = controller.image.topics if controller else self._broker.image.topics
+        by_topic: dict[str, list[int]] = {}
+        for topic, number in keys:
+            if topic in topics:
+                by_topic.setdefault(topic, []).append(number)
+        request = ReplicaEndsRequest(
+            topics=[
+                AskedTopic(name=name, topic_id=topics[name].topic_id, partitions=numbers)
+                for name, numbers in by_topic.items()
+            ]
+        )
+        try:
+            if broker_id == self._broker.broker_id:
+                asked = await self._here(request)
+            else:
+                asked = await self._peers.ask(broker_id, request, timeout_s=_PROBE_S)
+        except PeerUnreachable as error:
+            log.info("Broker %d does not tell how far its logs reach: %s", broker_id, error)
+            return {}
+        return {
+            (topic.name, end.partition_index): ReplicaEnd(
+                end.latest_epoch, end.log_end_offset, end.log_start_offset
+            )
+            for topic in cast(ReplicaEndsResponse, asked).topics
+            for end in topic.partitions
+            if end.error_code == ErrorCode.NONE
+        }
+
+    def pull_lost(self, broker_id: int, epoch: int) -> None:
+        """The connection on which a broker pulled images is gone: is the broker, too?"""
+        if self._broker.controller is None or self._is_leaving:
+            return
+        probe = asyncio.create_task(self._probe(broker_id, epoch))
+        self._probes.add(probe)
+        probe.add_done_callback(self._probes.discard)
+
+    async def _probe(self, broker_id: int, epoch: int) -> None:
+        """Only a refused connection counts, for it says that nobody listens; silence never does."""
+        try:
+            await self._peers.ask(
+                broker_id, ApiVersionsRequest(), timeout_s=_PROBE_S, channel="probe", version=0
+            )
+        except PeerUnreachable as error:
+            controller = self._broker.controller
+            if not error.is_refused or controller is None:
+                return
+            log.info("Broker %d (epoch %d) is gone: nobody listens there", broker_id, epoch)
+            try:
+                await controller.broker_unreachable(broker_id, epoch)
+            except (MetaError, ProtocolError) as failure:
+                log.info("It is left to its session: %s", failure)
