@@ -15,7 +15,7 @@ import sys
 import time
 
 ATTEMPTS_S_MAX = 10.0  # A ZooKeeper that is away for longer expires the session by itself.
-CONNECT_S = 1.0
+PATIENCE_S = 0.25  # For the first answer; each further round waits twice as long.
 _CLOSE = -11
 
 Session = tuple[int, bytes, int]  # Id, password, timeout in milliseconds.
@@ -71,15 +71,17 @@ def last_session(heard: bytes) -> Session | None:
 def end_session(session: Session, servers: list[Server]) -> bool:
     """Ask one server after the other; False: none could be asked in time."""
     give_up_s = time.monotonic() + min(session[2] / 1000, ATTEMPTS_S_MAX)
+    patience_s = PATIENCE_S
     while True:
         for server in servers:
             try:
-                _close_at(server, session)
+                _close_at(server, session, patience_s)
                 return True
             except (OSError, struct.error):
                 continue
         if time.monotonic() >= give_up_s:
             return False
+        patience_s *= 2
         time.sleep(0.05)
 
 
@@ -104,9 +106,9 @@ def _rest_of_input() -> bytes:
     return rest
 
 
-def _close_at(server: Server, session: Session) -> None:
+def _close_at(server: Server, session: Session, patience_s: float) -> None:
     session_id, password, timeout_ms = session
-    with socket.create_connection(server, timeout=CONNECT_S) as connection:
+    with socket.create_connection(server, timeout=patience_s) as connection:
         # Protocol 0, no transaction seen, timeout, session, password, not read-only.
         hello = struct.pack(">iqiqi", 0, 0, timeout_ms, session_id, len(password)) + password
         answer = _asked(connection, hello + b"\0")
