@@ -93,7 +93,7 @@ def start(
         raise LakeError("a lake table is written from a streaming data frame; use readStream")
     if once and every:
         raise LakeError("`once` and `every` exclude each other")
-    folder = Path(checkpoint or Path(spec.directory, OWN_FOLDER, "checkpoint")).absolute()
+    folder = checkpoint_of(spec.directory, checkpoint)
     lock = _lock(spec)
     try:
         tidy(spec, _query_id(folder))
@@ -111,6 +111,11 @@ def start(
         raise
     _running[spec.directory] = query
     return query
+
+
+def checkpoint_of(directory: str, chosen: str | Path | None) -> Path:
+    """The query's checkpoint: inside the table's directory unless it was chosen."""
+    return Path(chosen or Path(directory, OWN_FOLDER, "checkpoint")).absolute()
 
 
 def _writer(stream: DataFrame, spec: TableSpec, checkpoint: Path) -> DataStreamWriter:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from penstock.lake.errors import LakeError
-from penstock.lake.query import LakeQuery, local_directory, start
+from penstock.lake.query import LakeQuery, checkpoint_of, local_directory, start
 from penstock.lake.ranges import RangeSource
 from penstock.lake.rows import check_decoding, format_text
 from penstock.lake.spec import Decoding, TableSpec, parse_partitioning
@@ -79,6 +79,7 @@ def sync(
         group=group,
         tasks=spark.sparkContext.defaultParallelism,
         client=client_settings or {},
+        checkpoint=checkpoint_of(local_directory(to), checkpoint),
     )
     spec = TableSpec(
         directory=local_directory(to),
@@ -117,6 +118,7 @@ def _source_options(
     group: str | None,
     tasks: int,
     client: Mapping[str, str],
+    checkpoint: Path,
 ) -> dict[str, str]:
     options = {f"kafka.{name}": value for name, value in client.items()}
     options |= {
@@ -127,6 +129,7 @@ def _source_options(
         "maxOffsetsPerTrigger": str(records),
         "minPartitions": str(tasks),  # A topic of one partition still uses all cores.
         "groupIdPrefix": "penstock-lake",
+        "checkpointLocation": str(checkpoint),
     }
     if "headers" in columns:
         options["includeHeaders"] = "true"

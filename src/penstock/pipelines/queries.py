@@ -51,9 +51,12 @@ def start_query(
     every = None if once or declared.trigger == ONCE else declared.trigger
     options = {**_kafka(settings), "delivery": declared.delivery}
     if isinstance(output, DeadLetters):
-        records, mode = dead_letters_of(spark, output, settings=settings, group=group), "append"
+        frame = dead_letters_of(
+            spark, output, settings=settings, group=group, checkpoint=checkpoint
+        )
+        records, mode = frame, "append"
     else:
-        frame = transformed(spark, declared, settings=settings, group=group)
+        frame = transformed(spark, declared, settings=settings, group=group, checkpoint=checkpoint)
         if isinstance(output, Table):
             return _to_table(frame, output, query, checkpoint=checkpoint, every=every)
         records, mode = encoded(frame, output), declared.mode
@@ -73,11 +76,16 @@ def start_query(
 
 
 def transformed(
-    spark: "SparkSession", declared: Pipeline, *, settings: Mapping[str, str], group: str
+    spark: "SparkSession",
+    declared: Pipeline,
+    *,
+    settings: Mapping[str, str],
+    group: str,
+    checkpoint: Path,
 ) -> "DataFrame":
     """The function's answer for the declared inputs."""
     frames = {
-        name: topic_frame(spark, topic, settings=settings, group=group)
+        name: topic_frame(spark, topic, settings=settings, group=group, checkpoint=checkpoint)
         for name, topic in declared.inputs.items()
     }
     answer = declared.transform(**frames)
@@ -90,31 +98,46 @@ def transformed(
 
 
 def topic_frame(
-    spark: "SparkSession", topic: Topic, *, settings: Mapping[str, str], group: str
+    spark: "SparkSession",
+    topic: Topic,
+    *,
+    settings: Mapping[str, str],
+    group: str,
+    checkpoint: Path,
 ) -> "DataFrame":
     """A topic's records as rows: the value's columns, and Kafka's own beside them."""
     options = _read_options(topic, settings)
     if topic.as_table:
         frame = spark.read.format("penstock").options(**options, **topic.options).load()
         return decoded(newest_of_each_key(frame), topic)
-    return decoded(_stream(spark, topic, options, group), topic)
+    return decoded(_stream(spark, topic, options, group, checkpoint), topic)
 
 
 def dead_letters_of(
-    spark: "SparkSession", output: DeadLetters, *, settings: Mapping[str, str], group: str
+    spark: "SparkSession",
+    output: DeadLetters,
+    *,
+    settings: Mapping[str, str],
+    group: str,
+    checkpoint: Path,
 ) -> "DataFrame":
     """The records of an input that cannot be decoded, as they were, with the reason in headers."""
     from penstock.spark.formats import dead_letters
 
     options = {**_read_options(output.source, settings), "includeHeaders": "true"}
-    frame = _stream(spark, output.source, options, group)
+    frame = _stream(spark, output.source, options, group, checkpoint)
     return dead_letters(_with_dead_letters(frame, output.source))
 
 
 def _stream(
-    spark: "SparkSession", topic: Topic, options: Mapping[str, str], group: str
+    spark: "SparkSession",
+    topic: Topic,
+    options: Mapping[str, str],
+    group: str,
+    checkpoint: Path,
 ) -> "DataFrame":
-    chosen = {**options, "kafka.group.id": group, **topic.options}
+    own = {"kafka.group.id": group, "checkpointLocation": str(checkpoint)}
+    chosen = {**options, **own, **topic.options}
     return spark.readStream.format("penstock").options(**chosen).load()
 
 

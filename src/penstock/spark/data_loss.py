@@ -43,7 +43,7 @@ def went_back(partition: TopicPartition, start: int, end: int) -> str:
 
 def created_anew(topic: str) -> str:
     """A topic with the same name and another id."""
-    return f"Topic {topic!r} was deleted and created anew while the query read it"
+    return f"Topic {topic!r} was deleted and created anew since the query last read it"
 
 
 def position_gone(

@@ -76,6 +76,7 @@ class ReadOptions:
     group_id_prefix: str = "penstock-spark"
     group_id: str | None = None  # None: the prefix and the query's id.
     commit_progress: bool = True
+    checkpoint: str | None = None  # The query's, if told: the topics' ids are kept there.
     poll_timeout_ms: int = 120_000
     fetch_offset_retries: int = 3
     fetch_offset_retry_interval_ms: int = 1_000
@@ -141,6 +142,7 @@ def read_options(raw: Mapping[str, str], *, streaming: bool) -> ReadOptions:
         group_id_prefix=given.text("groupIdPrefix") or "penstock-spark",
         group_id=settings.get("group.id"),
         commit_progress=given.boolean("commitProgress", default=True),
+        checkpoint=given.text("checkpointLocation") if streaming else None,
         poll_timeout_ms=given.positive("kafkaConsumer.pollTimeoutMs") or 120_000,
         fetch_offset_retries=given.count("fetchOffset.numRetries", default=3),
         fetch_offset_retry_interval_ms=given.count("fetchOffset.retryIntervalMs", default=1_000),

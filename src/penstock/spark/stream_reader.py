@@ -31,6 +31,7 @@ from penstock.spark.partitions import TopicsNow, missing_topics
 from penstock.spark.progress import Announcement, Progress, announce
 from penstock.spark.range_reader import read_range
 from penstock.spark.reader import RangePartition, warn_of_settings
+from penstock.spark.topic_ids import TopicIds
 
 _QUERY_ID = "sql.streaming.queryId"
 # An idle query asks for the end of its topics a hundred times a second; new partitions can wait.
@@ -120,6 +121,9 @@ class Watch:
         self.topic_ids: dict[str, bytes] = {}
         self.progress = Progress(options, self.connect)
         self._cluster: ClusterClient | None = None
+        self._kept_ids = TopicIds(options.checkpoint)
+        self._anew: set[str] = set()  # Topics of which nothing was read yet, whatever Spark says.
+        self._anew_planned: set[str] = set()
         self._there: Mapping[TopicPartition, bytes] = {}
         self._looked_s = float("-inf")
         self._target: Offsets | None = None  # Where a query of all that is available now stops.
@@ -141,6 +145,7 @@ class Watch:
 
     def begin(self) -> Offsets:
         """The starting offsets of a query without a checkpoint."""
+        self._kept_ids.forget()
         ids = self._look()
         lacking = missing_topics(self.options, ids)
         if lacking is not None:
@@ -176,7 +181,7 @@ class Watch:
         gone = {p: at for p, at in start.items() if p not in there}
         if gone:
             data_loss.report(self.options.fail_on_data_loss, data_loss.partitions_gone(gone))
-        begin = {**self._begin_of_new(start, there), **{p: start[p] for p in start if p in there}}
+        begin = self._begin(start, there)
         self.latest = self._ends(begin)
         return begin
 
@@ -188,7 +193,8 @@ class Watch:
         gone = {p: start[p] for p in start if p not in end}
         if gone:
             data_loss.report(fail, data_loss.partitions_gone(gone))
-        begin = {**self._begin_of_new(start, end), **{p: start[p] for p in start if p in end}}
+        begin = self._begin(start, end)
+        self._anew_planned = set(self._anew)
         back = [p for p in end if end[p] < begin[p]]
         for p in back:
             data_loss.report(fail, data_loss.went_back(p, begin[p], end[p]))
@@ -202,8 +208,11 @@ class Watch:
         return self._tasks(pieces, begin)
 
     def processed(self, offsets: Offsets) -> None:
-        """Tell the group how far the query is."""
+        """Tell the group how far the query is, and remember which topics it was in."""
         self.progress.commit(offsets)
+        self._anew -= self._anew_planned
+        self._anew_planned = set()
+        self._kept_ids.note({t: i for t, i in self.topic_ids.items() if t not in self._anew})
 
     def _look(self, *, seconds_old: float = 0.0) -> Mapping[TopicPartition, bytes]:
         """The partitions now, or a moment ago; one with another id than before is created anew."""
@@ -211,14 +220,19 @@ class Watch:
             return self._there
         self._there = self.now.partitions()
         self._looked_s = time.monotonic()
-        known = self.topic_ids
         ids = {partition.topic: topic_id for partition, topic_id in self._there.items()}
-        self.topic_ids = {**known, **ids}
-        for topic, topic_id in ids.items():
-            before = known.get(topic, NO_TOPIC_ID)
-            if NO_TOPIC_ID not in (before, topic_id) and before != topic_id:
-                data_loss.report(self.options.fail_on_data_loss, data_loss.created_anew(topic))
+        self.topic_ids = {**self.topic_ids, **ids}
+        for topic in sorted(self._kept_ids.changed(ids) - self._anew):
+            data_loss.report(self.options.fail_on_data_loss, data_loss.created_anew(topic))
+            self._anew.add(topic)
         return self._there
+
+    def _begin(
+        self, start: Offsets, there: Mapping[TopicPartition, object]
+    ) -> dict[TopicPartition, int]:
+        """Where a batch that Spark lets begin at `start` really does."""
+        begin = {**self._begin_of_new(start, there), **{p: start[p] for p in start if p in there}}
+        return {**begin, **self.now.earliest(p for p in begin if p.topic in self._anew)}
 
     def _begin_of_new(
         self, start: Offsets, there: Mapping[TopicPartition, object]

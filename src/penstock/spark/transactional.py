@@ -15,6 +15,9 @@ One thing can undo the note: a broker aborts a transaction that stays open for l
 timeout. So each transaction also carries an offset for the group `<prefix>-<query>-sink` with the
 batch's number: it tells the transactions that were committed from those that were not, and a
 replay writes the latter's rows again, task by task. Only this needs the same rows in the same task.
+
+Notes are metadata of commits whose offset is -1, which brokers keep and tools take for no position:
+nobody is shown a lag of groups that read nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,6 +37,7 @@ from penstock.errors import PenstockError, UnsupportedVersion
 
 _NOTE_CHARS_MAX = 4_000  # Brokers take 4,096 bytes (offset.metadata.max.bytes).
 _OPEN = "Ongoing"
+_NO_POSITION = -1
 
 
 class DeliveryError(PenstockError):
@@ -93,13 +97,12 @@ class Ledger:
     def latest(self) -> Decision | None:
         """The newest decision; None: there was none yet, or it is older than brokers remember."""
         group = self.names.decision_group
-        noted = persist(self.cluster, lambda: group_offsets(self.cluster, group))
-        return decision_from(noted.values(), self.names)
+        return decision_from(self._notes(group).values(), self.names)
 
     def decide(self, decision: Decision, topic: str) -> None:
         """Note it: from here on the batch counts as written."""
         offsets = {
-            TopicPartition(topic, at): OffsetAndMetadata(decision.batch_id, note)
+            TopicPartition(topic, at): OffsetAndMetadata(_NO_POSITION, note)
             for at, note in enumerate(decision_notes(decision))
         }
         group = self.names.decision_group
@@ -124,7 +127,7 @@ class Ledger:
             open_,
             group_id=self.names.sink_group,
             at=TopicPartition(topic, task),
-            offset=batch_id,
+            offset=_NO_POSITION,
             metadata=str(batch_id),
         )
 
@@ -155,11 +158,13 @@ class Ledger:
         persist(self.cluster, lambda: fence_producers(self.cluster, strays))
 
     def _marked(self, batch_id: int) -> frozenset[int]:
-        group = self.names.sink_group
-        noted = persist(self.cluster, lambda: group_offsets(self.cluster, group))
+        noted = self._notes(self.names.sink_group)
         return frozenset(
             at.partition for at, mark in noted.items() if mark.metadata == str(batch_id)
         )
+
+    def _notes(self, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
+        return persist(self.cluster, lambda: group_offsets(self.cluster, group, with_notes=True))
 
 
 def decision_notes(decision: Decision) -> list[str]:
@@ -176,17 +181,18 @@ def decision_notes(decision: Decision) -> list[str]:
             pieces.append([])
             room = _NOTE_CHARS_MAX - len(entry) - 1
         pieces[-1].append(entry)
-    front = f"{len(pieces)};{decision.task_count};{int(decision.adds_to_standing)};"
+    adds = int(decision.adds_to_standing)
+    front = f"{decision.batch_id};{len(pieces)};{decision.task_count};{adds};"
     return [front + ",".join(piece) for piece in pieces]
 
 
 def decision_from(noted: Iterable[OffsetAndMetadata], names: QueryNames) -> Decision | None:
     """The newest decision among notes, of which older ones may be left over."""
-    offsets = list(noted)
-    if not offsets:
+    every = [_fields(each) for each in noted]
+    if not every:
         return None
-    batch_id = max(each.offset for each in offsets)
-    notes = [each.metadata.split(";") for each in offsets if each.offset == batch_id]
+    batch_id = max(int(fields[0]) for fields in every)
+    notes = [fields[1:] for fields in every if int(fields[0]) == batch_id]
     piece_count, task_count, adds, _ = notes[0]
     if len(notes) < int(piece_count):
         raise DeliveryError(
@@ -206,6 +212,12 @@ def decision_from(noted: Iterable[OffsetAndMetadata], names: QueryNames) -> Deci
         transactions=transactions,
         adds_to_standing=bool(int(adds)),
     )
+
+
+def _fields(note: OffsetAndMetadata) -> list[str]:
+    """The parts of a note; the first notes had the batch's number as their offset."""
+    fields = note.metadata.split(";")
+    return fields if note.offset == _NO_POSITION else [str(note.offset), *fields]
 
 
 def must_write(

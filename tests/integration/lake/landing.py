@@ -6,11 +6,11 @@ A query that fails is started again. SIGTERM: land what is there, and end. Tasks
 times, so the loss of a Python worker costs an attempt and not the query.
 """
 
-import contextlib
 import json
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,24 +68,31 @@ def starts_of(spark: SparkSession, address: str, directory: Path) -> Starts:
 def keep_running(starts: Starts, orders: Path, stop: threading.Event) -> dict[str, LakeQuery]:
     """Until the signal comes; then the queries as they are."""
     running: dict[str, LakeQuery] = {}
+    patience_until_s = 0.0
     while not stop.wait(0.1):
-        for name in due(starts, running, orders):
-            query = running.get(name)
-            if query is None or not query.isActive:
-                if query is not None:
-                    print(f"{name} failed: {query.exception()}", flush=True)
-                running[name] = starts[name]()
+        begins = any(one.isActive and one.lastProgress is None for one in running.values())
+        if begins and time.monotonic() < patience_until_s:
+            continue  # Spark gives a query's Python ten seconds to start: one at a time.
+        name = next((n for n in in_order(starts, orders) if not is_up(running.get(n))), None)
+        if name is not None:
+            if name in running:
+                print(f"{name} failed: {running[name].exception()}", flush=True)
+            running[name] = starts[name]()
+            patience_until_s = time.monotonic() + 20
     return running
 
 
-def due(starts: Starts, running: dict[str, LakeQuery], orders: Path) -> list[str]:
+def in_order(starts: Starts, orders: Path) -> list[str]:
     """The table that a strike waits for is not to wait for the others to start."""
-    with contextlib.suppress(FileNotFoundError):
+    try:
         wanted = json.loads((orders / "order").read_text())["table"]
-        query = running.get(wanted)
-        if wanted and (query is None or not query.isActive or query.lastProgress is None):
-            return [wanted]
-    return list(starts)
+    except FileNotFoundError:
+        return list(starts)
+    return sorted(starts, key=lambda name: name != wanted)
+
+
+def is_up(query: LakeQuery | None) -> bool:
+    return query is not None and query.isActive
 
 
 def finish(query: LakeQuery | None, start: Callable[[], LakeQuery], name: str) -> None:

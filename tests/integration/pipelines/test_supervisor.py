@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.support.broker import BrokerProcess
 from tests.support.pipelines import PipelineProcess, records_of, run_command, send, values_of
@@ -101,6 +102,16 @@ def test_a_supervisor_runs_tells_stops_and_resets(
     eventually(lambda: last_total(address) == 800, timeout_s=WAIT_S, what="the total of 1, 3 and 4")
     assert f"runs in process {supervisor.process.pid}" in run_command(["status", "tolerant"], state)
 
+    # Spark's own process is killed: that is told, and all goes on in another one.
+    killed = java_of(supervisor)
+    killed.kill()
+    send(address, "orders", [order(5)])
+    eventually(lambda: ids("tolerant") == [1, 3, 4, 5], timeout_s=WAIT_S, what="order 5")
+    eventually(lambda: last_total(address) == 1300, timeout_s=WAIT_S, what="the total with 5")
+    assert "tolerant failed: Spark's process ended unexpectedly" in supervisor.log
+    assert supervisor.log.count("Spark is ready") == 2, supervisor.log
+    assert java_of(supervisor).pid != killed.pid
+
     # SIGTERM ends everything it has started.
     children = supervisor.children()
     assert children
@@ -120,6 +131,13 @@ def test_a_supervisor_runs_tells_stops_and_resets(
     assert "begins anew" in run_command([*words, "--execute"], state)
     assert not checkpoint.exists()
     assert "it has neither a checkpoint nor a group" in run_command(words, state)
+
+
+def java_of(supervisor: PipelineProcess) -> psutil.Process:
+    """The one JVM of a supervisor."""
+    family = psutil.Process(supervisor.process.pid).children(recursive=True)
+    (found,) = [one for one in family if one.name() == "java"]
+    return found
 
 
 def last_total(address: str) -> int | None:

@@ -29,8 +29,8 @@ from tests.support.processes import ROOT, assert_group_is_gone, python
 from tests.support.waiting import eventually
 
 from penstock.client.cluster import ClusterClient
-from penstock.client.operations.group_offsets import group_offsets
 from penstock.errors import PenstockError
+from penstock.spark.transactional import Ledger, QueryNames
 
 PARTITIONS = 3
 KEYS = 7
@@ -113,11 +113,12 @@ class DriverProcess:
         return max((int(each.name) for each in folder.iterdir() if each.name.isdigit()), default=-1)
 
     @property
-    def decision_group(self) -> str | None:
+    def names(self) -> QueryNames | None:
         metadata = self.checkpoint / "metadata"
         if not metadata.is_file():
             return None
-        return f"penstock-spark-{json.loads(metadata.read_text())['id']}-decision"
+        query_id = json.loads(metadata.read_text())["id"]
+        return QueryNames(prefix="penstock-spark", query_id=query_id)
 
 
 class Feeder(threading.Thread):
@@ -187,15 +188,15 @@ class Rig:
             return []
 
     def _decided(self) -> int:
-        group = self.driver.decision_group
-        if group is None:
+        names = self.driver.names
+        if names is None:
             return -1
         try:
             with ClusterClient(self.broker.address) as cluster:
-                noted = group_offsets(cluster, group)
+                decision = Ledger(cluster, names).latest()
         except PenstockError:
             return -1
-        return max((each.offset for each in noted.values()), default=-1)
+        return -1 if decision is None else decision.batch_id
 
     def strike(self, victim: str, step: str) -> None:
         """Kill one of the three when a batch is at this step."""

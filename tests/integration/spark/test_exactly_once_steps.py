@@ -5,6 +5,7 @@ transaction is left open for readers to wait on.
 """
 
 import random
+import subprocess
 
 import pytest
 from tests.conftest import IS_LONG
@@ -19,10 +20,12 @@ from tests.integration.spark.crashing import (
 )
 from tests.support.broker import BrokerProcess
 from tests.support.fixtures import StartBroker
+from tests.support.processes import python
 from tests.support.waiting import eventually
 
 from penstock.client import transaction_control
 from penstock.client.cluster import ClusterClient
+from penstock.client.operations.group_offsets import group_offsets
 from penstock.client.operations.transactions import fence_producers
 from penstock.spark.transactional import DeliveryError, QueryNames
 
@@ -58,6 +61,25 @@ def crash_and_replay(
     monkeypatch.undo()
     assert committed(address, topic) == expected(2)
     eventually(lambda: not left_open(address), what="no open transaction")
+
+
+def test_what_is_noted_for_replays_shows_nobody_a_lag(
+    broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = Driver(monkeypatch, broker.address, "noted", Plug(), transactionalidprefix="noted")
+    driver.run(0, TASKS)
+    monkeypatch.undo()
+    names = QueryNames(prefix="noted", query_id=QUERY_ID)
+    with ClusterClient(broker.address) as cluster:
+        for group in (names.sink_group, names.decision_group):
+            assert group_offsets(cluster, group, with_notes=True)
+            assert group_offsets(cluster, group) == {}
+    tool = [python(), "-m", "penstock.cli.main", "consumer-groups", "--all-groups", "--describe"]
+    shown = subprocess.run(
+        [*tool, "--bootstrap-server", broker.address], capture_output=True, text=True, timeout=60
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert not [line for line in shown.stdout.splitlines() if line.startswith("noted-")]
 
 
 @pytest.mark.parametrize("is_sent_first", [False, True], ids=["before", "behind"])

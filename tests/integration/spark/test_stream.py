@@ -127,6 +127,27 @@ def test_a_topic_created_anew_under_a_running_query_is_noticed_even_when_it_is_l
     assert "'anew' was deleted and created anew" in text and "failOnDataLoss" in text
 
 
+def test_a_topic_created_anew_and_longer_while_the_query_was_down_is_noticed(
+    spark: SparkSession, shared_broker: BrokerProcess, tmp_path: Path
+) -> None:
+    topic, seen = Topic(shared_broker.port, "meanwhile"), Seen()
+    topic.put([b"a"] * 5)
+    options = {"subscribe": "meanwhile", "checkpointLocation": str(tmp_path)}
+    frame = stream(spark, shared_broker, **options)
+    run_available(frame, tmp_path, seen)
+    recreate(topic, values=[b"b"] * 9)
+    text = failure(frame, tmp_path)
+    assert "'meanwhile' was deleted and created anew" in text and "failOnDataLoss" in text
+    seen = Seen()
+    careless = stream(spark, shared_broker, failOnDataLoss="false", **options)
+    run_available(careless, tmp_path, seen)
+    assert seen.rows == offsets("meanwhile", 0, range(9))  # None of them was read before.
+    topic.put([b"c"])
+    seen = Seen()
+    run_available(frame, tmp_path, seen)
+    assert seen.rows == offsets("meanwhile", 0, range(9, 10))
+
+
 def test_a_topic_that_is_shorter_than_what_was_read_of_it_fails_or_is_read_again(
     spark: SparkSession, shared_broker: BrokerProcess, tmp_path: Path
 ) -> None:

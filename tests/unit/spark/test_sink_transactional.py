@@ -56,14 +56,21 @@ def test_a_decision_is_read_as_it_was_noted(
     )
     notes = decision_notes(noted)
     assert all(len(note) <= 4096 for note in notes)
-    stored = [OffsetAndMetadata(batch_id, note) for note in notes]
-    older = [OffsetAndMetadata(batch_id - 1, "9;9;0;") for _ in range(old_notes)]
+    stored = [OffsetAndMetadata(-1, note) for note in notes]
+    older = [OffsetAndMetadata(-1, f"{batch_id - 1};9;9;0;") for _ in range(old_notes)]
     assert decision_from([*older, *stored], NAMES) == noted
+
+
+def test_notes_that_have_the_batch_as_their_offset_are_understood_too() -> None:
+    older = OffsetAndMetadata(6, "1;3;0;0:0:1:1")
+    assert decision_from([older], NAMES) == decision(6, 0)
+    newer = [OffsetAndMetadata(-1, note) for note in decision_notes(decision(7, 0, 2))]
+    assert decision_from([older, *newer], NAMES) == decision(7, 0, 2)
 
 
 def test_a_decision_with_a_part_missing_is_not_trusted() -> None:
     notes = decision_notes(decision(4, *range(1000)))
-    stored = [OffsetAndMetadata(4, note) for note in notes[1:]]
+    stored = [OffsetAndMetadata(-1, note) for note in notes[1:]]
     with pytest.raises(DeliveryError, match="p-q-decision holds"):
         decision_from(stored, NAMES)
 

@@ -42,8 +42,13 @@ _MANY_GROUPS_FROM = 8
 _Part: TypeAlias = OffsetFetchResponsePartition | OffsetFetchResponsePartitions
 
 
-def group_offsets(cluster: ClusterClient, group_id: str) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Everything that a group has committed, by topic and partition."""
+def group_offsets(
+    cluster: ClusterClient, group_id: str, *, with_notes: bool = False
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Everything that a group has committed, by topic and partition.
+
+    `with_notes`: also commits that have no offset (-1) but only metadata, which is no position.
+    """
 
     def ask(node: Node) -> dict[TopicPartition, OffsetAndMetadata]:
         spoken = cluster.node_connection(node.id).versions(ApiKey.OFFSET_FETCH)
@@ -55,7 +60,7 @@ def group_offsets(cluster: ClusterClient, group_id: str) -> dict[TopicPartition,
         answer = ask_within(
             cluster, node.id, request, OffsetFetchResponse, version_max=_BY_NAME_MAX
         )
-        return _committed(answer)
+        return _committed(answer, least=-1 if with_notes else 0)
 
     return ask_coordinator(cluster, group_id, CoordinatorKind.GROUP, ask)
 
@@ -129,7 +134,9 @@ def _commit(partition: int, offset: OffsetAndMetadata) -> OffsetCommitRequestPar
     )
 
 
-def _committed(answer: OffsetFetchResponse) -> dict[TopicPartition, OffsetAndMetadata]:
+def _committed(
+    answer: OffsetFetchResponse, *, least: int
+) -> dict[TopicPartition, OffsetAndMetadata]:
     """Both shapes of the answer as one."""
     codes = [answer.error_code, *(group.error_code for group in answer.groups)]
     failed = next((code for code in codes if code), 0)
@@ -150,7 +157,7 @@ def _committed(answer: OffsetFetchResponse) -> dict[TopicPartition, OffsetAndMet
     offsets = {
         TopicPartition(name, part.partition_index): _offset(part)
         for name, part in found
-        if part.committed_offset >= 0
+        if part.committed_offset >= least
     }
     return dict(sorted(offsets.items()))
 
