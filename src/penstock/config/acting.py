@@ -15,6 +15,7 @@ BROKER: Final = frozenset(
         "advertised.port",
         "authorizer.class.name",
         "auto.create.topics.enable",
+        "auto.leader.rebalance.enable",
         "background.threads",
         "broker.id",
         "broker.id.generation.enable",
@@ -43,6 +44,8 @@ BROKER: Final = frozenset(
         "group.max.size",
         "group.min.session.timeout.ms",
         "host.name",
+        "leader.imbalance.check.interval.seconds",
+        "leader.imbalance.per.broker.percentage",
         "listener.security.protocol.map",
         "listeners",
         "log.cleaner.backoff.ms",
@@ -124,6 +127,7 @@ BROKER: Final = frozenset(
         "transaction.state.log.replication.factor",
         "transaction.state.log.segment.bytes",
         "transactional.id.expiration.ms",
+        "unclean.leader.election.enable",
     }
 )
 
@@ -156,6 +160,7 @@ TOPIC: Final = frozenset(
         "segment.index.bytes",
         "segment.jitter.ms",
         "segment.ms",
+        "unclean.leader.election.enable",
     }
 )
 

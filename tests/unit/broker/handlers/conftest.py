@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pytest
 
 from penstock.broker.context import Broker, RequestContext
-from penstock.broker.dispatch import HANDLERS
+from penstock.broker.dispatch import HANDLERS, PEER_HANDLERS
 from penstock.broker.server import serving
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ErrorCode, ProtocolError
@@ -104,7 +104,8 @@ async def _handled(handler: ModuleType, request: Request, context: RequestContex
 
 
 def _handler(api_key: ApiKey) -> ModuleType:
-    return import_module(f"penstock.broker.handlers.{HANDLERS[api_key]}")
+    name = HANDLERS.get(api_key) or PEER_HANDLERS[api_key]
+    return import_module(f"penstock.broker.handlers.{name}")
 
 
 @contextmanager
