@@ -93,8 +93,8 @@ def judge_producers(history: History, place: Place, name: str, partition: Partit
     table = ProducerTable()
     for header, batch in split(read_bytes(partition, partition.log.log_end_offset)):
         table.replay(header, batch)
-    told = {e.producer_id: (e.epoch, e.last_sequence) for e in table.entries.values()}
-    kept = {e.producer_id: (e.epoch, e.last_sequence) for e in partition.log.producers()}
+    told = {e.producer_id: (e.producer_epoch, e.last_sequence) for e in table.entries.values()}
+    kept = {e.producer_id: (e.producer_epoch, e.last_sequence) for e in partition.log.producers()}
     if told != kept:
         history.violate(f"I19 {place} on {name}: the log tells {told}, the replica knows {kept}")
 

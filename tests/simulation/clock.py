@@ -24,6 +24,30 @@ _START_S = 1000.0  # Not zero, which some code may take for "never".
 _THREAD_DELAY_S = 0.002
 
 
+class _Numbered:
+    """Hashed by its number instead of its address: the order in a set is the same in every run."""
+
+    number: int
+    _count = 0
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Any:
+        made = super().__new__(cls)
+        _Numbered._count += 1
+        made.number = _Numbered._count
+        return made
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class _Future(_Numbered, asyncio.Future[Any]):
+    pass
+
+
+class _Task(_Numbered, asyncio.Task[Any]):
+    pass
+
+
 class Deadlock(Exception):
     """Nothing is ready and no timer is set, so nothing would ever happen again."""
 
@@ -119,6 +143,9 @@ class VirtualLoop(base_events.BaseEventLoop):
         heapq.heappush(self._timers, (timer.when(), self._order, timer))
         return timer
 
+    def create_future(self) -> "asyncio.Future[Any]":
+        return _Future(loop=self)
+
     def run_in_executor(
         self, executor: object, func: Callable[..., T], *arguments: Any
     ) -> "asyncio.Future[T]":
@@ -164,7 +191,7 @@ class VirtualLoop(base_events.BaseEventLoop):
         context: contextvars.Context | None = None,
         **named: Any,
     ) -> "asyncio.Task[T]":
-        task = asyncio.Task(work, loop=loop, context=context, **named)
+        task = _Task(work, loop=loop, context=context, **named)
         process = (context or contextvars.copy_context()).get(_PROCESS)
         if process is not None:
             self._processes[task] = process

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-_BLOCK = 512
+_SECTOR = 512
 
 
 class Disk:
@@ -70,21 +70,25 @@ class Disk:
             self._durable[new] = replaced
 
     def _tear(self, path: Path, name: str) -> None:
-        """Of what was not flushed any part may be missing, from a point on or in blocks."""
+        """Of what was not flushed any part may be missing, from a point on.
+
+        Only a file that grows by appends is cut at any byte. What is smaller than a sector and
+        written at once is there or is not.
+        """
         written = path.read_bytes()
         durable = self._durable.get(name, b"")
         if written == durable:
             return
+        step = 1 if name.endswith(".log") else _SECTOR
+        same = _common_prefix(written, durable) // step * step
+        cut = min(len(written), same + self._rng.randrange(0, len(written) - same + step, step))
         kind = self._rng.random()
-        same = _common_prefix(written, durable)
-        if kind < 0.35:
+        if kind < 0.3:
             left = durable
         elif kind < 0.85:
-            left = written[: self._rng.randint(same, len(written))] if len(written) > same else b""
-            left = left or written[:same]
-        else:
-            cut = self._rng.randint(same, max(same, len(written)))
-            left = written[:cut] + bytes(min(_BLOCK, len(written) - cut))
+            left = written[:cut]
+        else:  # The length was noted, the bytes were not.
+            left = written[:cut] + bytes(min(_SECTOR, len(written) - cut))
         self.lost_bytes += max(0, len(written) - len(left))
         path.write_bytes(left)
 

@@ -231,12 +231,12 @@ class Network:
     ) -> None:
         """Runs as a task of the server's process."""
         source, host = connection.source, connection.target
-        request: Any = request_class(api_key).decode(frame, version)
+        request: Any = request_class(api_key).decode(memoryview(bytearray(frame)), version)
         self._trace.note("ask", source.name, host.name, api_key.name, len(frame))
         response = await host.serve(request, version, source.name)
         if response is None:
             return
-        body = memoryview(b"".join(_bytes_of(part) for part in response.encode_parts(version)))
+        body = memoryview(bytearray().join(map(_bytes_of, response.encode_parts(version))))
         path = (host.name, source.name)
 
         def arrive() -> None:
