@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import concurrent.futures
 import threading
 import time
 from collections.abc import Coroutine, Mapping, Sequence
@@ -17,7 +18,13 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import KafkaError
 from tests.faults.clients.family import Done, OnAssign, Place, Record, number, payload
 
-ERRORS: tuple[type[Exception], ...] = (KafkaError, TimeoutError, ConnectionError, AssertionError)
+ERRORS: tuple[type[Exception], ...] = (
+    KafkaError,
+    TimeoutError,
+    ConnectionError,
+    AssertionError,
+    concurrent.futures.CancelledError,
+)
 CALL_S = 25.0
 Result = TypeVar("Result")
 
