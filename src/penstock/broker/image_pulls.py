@@ -75,8 +75,8 @@ class ImagePulls:
         pause_s = _RETRY_S
         while True:
             if self._broker.controller is not None:
-                heard_s = loop.time()
                 await self._office.changed(_UNHEARD_S)
+                heard_s = loop.time()
             elif await self._pulled(broker_epoch):
                 heard_s, pause_s = loop.time(), _RETRY_S
             else:

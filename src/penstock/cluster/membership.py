@@ -125,10 +125,18 @@ class Membership:
         )
 
     async def _take_out(self, broker_id: int) -> None:
-        await self._changes.apply(
-            lambda _, partition: _removal(partition, broker_id, lossy=False),
-            self._ledger.image.active_brokers(),
-        )
+        image = self._ledger.image
+
+        def removal(_: PartitionKey, partition: PartitionImage) -> Sequence[Event]:
+            return _removal(partition, broker_id, lossy=False)
+
+        def has_leader(key: PartitionKey) -> bool:
+            partition = image.partition(*key)
+            return partition is not None and partition.state.leader != broker_id
+
+        # Those that nobody leads now come first: clients wait for them.
+        keys = sorted(self._changes.concerned(removal), key=has_leader)
+        await self._changes.apply_to(keys, removal, image.active_brokers())
 
     async def _admit(self, broker: BrokerImage, fence: Fence) -> None:
         """Take the previous incarnation out of all partitions; with the last of them the fence
