@@ -29,11 +29,27 @@ def _logs(broker: Broker) -> Iterator[Gauge]:
 
 def _partitions(broker: Broker) -> Iterator[Gauge]:
     hosted = tuple(broker.partitions.hosted())
-    leading = [partition for partition in hosted if partition.is_leader]
-    lacking = [p for p in leading if p.state is not None and len(p.state.isr) < len(p.replicas)]
-    yield Gauge("kafka_server_replicamanager_partitioncount", {}, len(hosted))
-    yield Gauge("kafka_server_replicamanager_leadercount", {}, len(leading))
-    yield Gauge("kafka_server_replicamanager_underreplicatedpartitions", {}, len(lacking))
+    leading = [(p, len(p.state.isr)) for p in hosted if p.is_leader and p.state is not None]
+    around = broker.partitions.around
+    prefix = "kafka_server_replicamanager"
+    yield Gauge(f"{prefix}_partitioncount", {}, len(hosted))
+    yield Gauge(f"{prefix}_leadercount", {}, len(leading))
+    lacking = sum(1 for p, isr in leading if isr < len(p.replicas))
+    yield Gauge(f"{prefix}_underreplicatedpartitions", {}, lacking)
+    yield Gauge(
+        f"{prefix}_underminisrpartitioncount", {}, sum(isr < p.isr_needed for p, isr in leading)
+    )
+    yield Gauge(
+        f"{prefix}_atminisrpartitioncount", {}, sum(isr == p.isr_needed for p, isr in leading)
+    )
+    offline = sum(1 for p in hosted if p.log.failure is not None)
+    yield Gauge(f"{prefix}_offlinereplicacount", {}, offline)
+    yield Gauge(f"{prefix}_isrshrinks_total", {}, around.isr_shrink_count)
+    yield Gauge(f"{prefix}_isrexpands_total", {}, around.isr_expand_count)
+    yield Gauge(f"{prefix}_failedisrupdates_total", {}, around.isr_failed_count)
+    max_lag = max((p.lag for p in hosted), default=0)
+    labels = {"clientId": "Replica"}
+    yield Gauge("kafka_server_replicafetchermanager_maxlag", labels, max_lag)
     sessions = len(broker.fetch_sessions)
     yield Gauge("kafka_server_fetchsessioncache_numincrementalfetchsessions", {}, sessions)
 

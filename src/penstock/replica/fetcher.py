@@ -70,7 +70,7 @@ Key = tuple[bytes, int]
 class Followed:
     """A partition in the care of a fetcher."""
 
-    __slots__ = ("fail_count", "is_out", "is_paused", "key", "lag", "partition", "sent")
+    __slots__ = ("fail_count", "is_out", "is_paused", "key", "partition", "sent")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -79,7 +79,6 @@ class Followed:
         self.fail_count = 0
         self.is_paused = False
         self.is_out = False  # Not followed any more.
-        self.lag = 0
 
 
 class Fetcher:
@@ -132,16 +131,8 @@ class Fetcher:
         return len(self._followed)
 
     @property
-    def max_lag(self) -> int:
-        return max((followed.lag for followed in self._followed.values()), default=0)
-
-    @property
     def failed_partition_count(self) -> int:
         return sum(1 for followed in self._followed.values() if followed.fail_count)
-
-    def lag_of(self, partition: Partition) -> int:
-        followed = self._followed.get(partition)
-        return 0 if followed is None else followed.lag
 
     def follow(self, partition: Partition) -> None:
         """Take a partition on, or look at it again: its leader epoch may be another."""
@@ -480,8 +471,6 @@ class Fetcher:
         followed.fail_count = 0
         if taken is Taken.APPENDED:
             self._count(partition, len(data.records or b""))
-        if taken is not Taken.IGNORED:
-            followed.lag = max(data.high_watermark - partition.log.log_end_offset, 0)
         # Where only the start moved the leader is told too: DeleteRecords waits for it. After a
         # cut the same position may be asked for again, with another epoch or none.
         if taken is Taken.CUT or position_of(partition) != asked:

@@ -112,18 +112,8 @@ class ReplicaFetchers:
     # For metrics
 
     @property
-    def max_lag(self) -> int:
-        """Of all partitions, the most records that a leader has and we do not."""
-        return max((fetcher.max_lag for fetcher in self._fetchers.values()), default=0)
-
-    @property
     def failed_partition_count(self) -> int:
         return sum(fetcher.failed_partition_count for fetcher in self._fetchers.values())
-
-    def lag_of(self, partition: Partition) -> int:
-        """Records that the leader has and we do not, as of its last answer."""
-        home = self._homes.get(partition)
-        return 0 if home is None else home.lag_of(partition)
 
     async def close(self) -> None:
         """Stop all tasks; nothing is appended afterwards."""

@@ -57,9 +57,6 @@ class IsrWriter:
         self._later: dict[Partition, None] = {}
         self._woken = asyncio.Event()
         self._is_away = False  # The store could not be reached; said once.
-        self.shrink_count = 0
-        self.expand_count = 0
-        self.failed_count = 0
         partitions.around.on_proposal = self.wake
 
     def wake(self, partition: Partition) -> None:
@@ -141,7 +138,7 @@ class IsrWriter:
         try:
             await self._put([work])
         except MultiFailed as failure:
-            self.failed_count += 1
+            partition.around.isr_failed_count += 1
             partition.settle_refused(proposal)
             if not isinstance(failure.op, Check):
                 await self._read_again([partition])
@@ -168,8 +165,8 @@ class IsrWriter:
 
     def _report(self, partition: Partition, proposal: Proposal) -> None:
         joining, leaving = proposal.joining, proposal.leaving
-        self.expand_count += bool(joining)
-        self.shrink_count += bool(leaving)
+        partition.around.isr_expand_count += bool(joining)
+        partition.around.isr_shrink_count += bool(leaving)
         if not joining and not leaving:
             return
         log.info(

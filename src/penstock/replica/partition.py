@@ -11,6 +11,7 @@ it, and its high watermark is its end. What a follower does with an answer of it
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from penstock.cluster.image import NO_LEADER, BrokerImage, PartitionImage, PartitionState
 from penstock.errors import (
@@ -67,6 +68,7 @@ class Partition:
         self._start_waits = Waits()
         self._watchers: set[GrowthWatcher] = set()
         self._follower_watchers: set[FollowerWatcher] = set()
+        self._leader_high_watermark = 0  # As the leader told us, while we follow.
         self._unseen_bytes = 0  # Appended, and not told to those who read what is committed.
 
     def __repr__(self) -> str:
@@ -233,7 +235,7 @@ class Partition:
 
     def _check_enough_replicas(self) -> None:
         state = self.state
-        needed = min(self.log.config.min_insync_replicas, len(self.replicas) or 1)
+        needed = self.isr_needed
         if state is None or len(state.isr) < needed:
             have = 0 if state is None else len(state.isr)
             raise NotEnoughReplicas(
@@ -412,7 +414,20 @@ class Partition:
 
     def follow_high_watermark(self, leader_high_watermark: int) -> None:
         """What is committed as far as we have it; it never goes back."""
+        self._leader_high_watermark = leader_high_watermark
         self._set_high_watermark(min(leader_high_watermark, self.log.log_end_offset))
+
+    @property
+    def lag(self) -> int:
+        """How many committed records the leader had, when it last answered, that we do not."""
+        if self.is_leader:
+            return 0
+        return max(self._leader_high_watermark - self.log.log_end_offset, 0)
+
+    @property
+    def isr_needed(self) -> int:
+        """How many in-sync replicas acks=all needs."""
+        return min(self.log.config.min_insync_replicas, len(self.replicas) or 1)
 
     # Waiting
 
@@ -479,9 +494,18 @@ class Partition:
             aborted=aborted,
         )
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether consumers may read here: a follower that knows its place serves them too."""
+        return (
+            self.state is not None
+            and not self._has_stood_down
+            and (self.is_leader or self.state.leader != self._broker_id)
+        )
+
     def _check_readable_here(self, offset: int) -> None:
-        """A follower serves consumers too, as far as it knows that records are committed."""
-        if self.state is None or self._has_stood_down:
+        """A follower has for consumers what it knows to be committed."""
+        if not self.is_readable:
             self.check_leader()
         high_watermark = self.log.high_watermark
         if offset > high_watermark:
@@ -519,6 +543,10 @@ class Partition:
             aborted=None,
             diverging=diverging,
         )
+
+    def elsewhere(self, replica: int) -> PartitionRead:
+        """The answer to a consumer that should read from another replica: marks, no records."""
+        return replace(self._marks(b""), preferred_replica=replica)
 
     def delete_records(self, before_offset: int) -> int:
         """Forget everything before the offset (-1: all that is committed); the new start."""

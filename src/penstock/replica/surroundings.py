@@ -24,7 +24,16 @@ def monotonic_ms() -> int:
 class Surroundings:
     """One object for all partitions, so that a change reaches them all at once."""
 
-    __slots__ = ("broker_id", "brokers", "clock_ms", "lag_ms_max", "on_proposal")
+    __slots__ = (
+        "broker_id",
+        "brokers",
+        "clock_ms",
+        "isr_expand_count",
+        "isr_failed_count",
+        "isr_shrink_count",
+        "lag_ms_max",
+        "on_proposal",
+    )
 
     def __init__(
         self,
@@ -37,5 +46,8 @@ class Surroundings:
         self.brokers: Mapping[int, BrokerImage] = {}
         self.lag_ms_max = lag_ms_max
         self.clock_ms = clock_ms
+        self.isr_expand_count = 0  # In-sync sets that grew, that shrank, that could not be written.
+        self.isr_shrink_count = 0
+        self.isr_failed_count = 0
         # Told of a partition whose in-sync set should change; None: nobody could write it.
         self.on_proposal: Callable[[Partition], None] | None = None

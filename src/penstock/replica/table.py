@@ -59,6 +59,13 @@ class PartitionTable:
             return found
         raise self._why_not(topic, partition, found)
 
+    def replica(self, topic: str, partition: int) -> Partition:
+        """The partition, if this broker leads or follows it; a reader may take either."""
+        found = self._partitions.get((topic, partition))
+        if found is not None and (found.is_leader or found.is_readable):
+            return found
+        raise self._why_not(topic, partition, found)
+
     def hosted(self) -> Iterable[Partition]:
         return tuple(self._partitions.values())
 
@@ -96,8 +103,8 @@ class PartitionTable:
             self._recover(image)
         known: Mapping[str, TopicImage] = {} if before is None else before.topics
         for name, topic in image.topics.items():
-            if known.get(name) is not topic:
-                self._apply_topic(topic, image)
+            if (known_topic := known.get(name)) is not topic:
+                self._apply_topic(topic, image, known_topic)
         for (name, number), hosted in tuple(self._partitions.items()):
             current = image.topics.get(name)
             if (
@@ -145,13 +152,18 @@ class PartitionTable:
             if partition.topic in changed:
                 partition.log.reconfigure(self._log_config(image, partition.topic))
 
-    def _apply_topic(self, topic: TopicImage, image: ClusterImage) -> None:
+    def _apply_topic(
+        self, topic: TopicImage, image: ClusterImage, before: TopicImage | None
+    ) -> None:
         config: LogConfig | None = None
+        known: Mapping[int, PartitionImage] = {} if before is None else before.partitions
         for number, placed in topic.partitions.items():
             if self._broker_id not in placed.replicas:
                 continue
             key = (topic.name, number)
             hosted = self._partitions.get(key)
+            if hosted is not None and known.get(number) is placed:
+                continue  # One of thousands that this change does not concern.
             if hosted is not None and hosted.topic_id != topic.topic_id:
                 self._drop(topic.name, number)
                 hosted = None

@@ -52,6 +52,11 @@ PARTITION_COUNT: Final = "kafka_server_replicamanager_partitioncount"
 LEADER_COUNT: Final = "kafka_server_replicamanager_leadercount"
 UNDER_REPLICATED: Final = "kafka_server_replicamanager_underreplicatedpartitions"
 UNDER_MIN_ISR: Final = "kafka_server_replicamanager_underminisrpartitioncount"
+AT_MIN_ISR: Final = "kafka_server_replicamanager_atminisrpartitioncount"
+ISR_SHRINKS: Final = "kafka_server_replicamanager_isrshrinks_total"
+ISR_EXPANDS: Final = "kafka_server_replicamanager_isrexpands_total"
+FAILED_ISR_UPDATES: Final = "kafka_server_replicamanager_failedisrupdates_total"
+MAX_LAG: Final = "kafka_server_replicafetchermanager_maxlag"
 OFFLINE_REPLICAS: Final = "kafka_server_replicamanager_offlinereplicacount"
 ACTIVE_CONTROLLERS: Final = "kafka_controller_kafkacontroller_activecontrollercount"
 GLOBAL_TOPICS: Final = "kafka_controller_kafkacontroller_globaltopiccount"
@@ -75,6 +80,11 @@ GAUGE_TEXTS: Final = {
     LEADER_COUNT: "Partitions led from here.",
     UNDER_REPLICATED: "Partitions led from here with replicas that lag.",
     UNDER_MIN_ISR: "Partitions led from here with fewer in-sync replicas than they need.",
+    AT_MIN_ISR: "Partitions led from here with just as many in-sync replicas as they need.",
+    ISR_SHRINKS: "Times that a replica left an in-sync set of a partition led from here.",
+    ISR_EXPANDS: "Times that a replica joined an in-sync set of a partition led from here.",
+    FAILED_ISR_UPDATES: "In-sync sets that were refused by the metadata store.",
+    MAX_LAG: "Records that a leader has committed and this broker has not copied, at most.",
     OFFLINE_REPLICAS: "Replicas whose directory has failed.",
     ACTIVE_CONTROLLERS: "1 on the broker that is the controller.",
     GLOBAL_TOPICS: "Topics of the cluster.",

@@ -71,5 +71,5 @@ def _partition(partition: Partition) -> DescribeLogDirsPartition:
     return DescribeLogDirsPartition(
         partition_index=partition.partition,
         partition_size=log.size_bytes,
-        offset_lag=max(partition.high_watermark - log.log_end_offset, 0),
+        offset_lag=partition.lag,
     )

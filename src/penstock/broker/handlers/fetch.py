@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 from penstock.broker.context import Broker, RequestContext
 from penstock.broker.fetch_sessions import NO_SESSION, FetchedPartition, FetchPlan, Key
-from penstock.broker.quotas.bill import is_from_follower
+from penstock.broker.leader_hints import current_leader, endpoints_of
+from penstock.broker.nearest_replica import RACK_AWARE, nearest_replica
 from penstock.broker.quotas.clients import Meter
 from penstock.errors import (
     ErrorCode,
@@ -26,6 +27,8 @@ from penstock.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 from penstock.records.legacy import convert_down
@@ -35,7 +38,9 @@ _FIRST_VERSION_WITH_MAGIC_1 = 2
 _FIRST_VERSION_WITH_MAGIC_2 = 4
 _FIRST_VERSION_WITH_SESSIONS = 7
 _FIRST_VERSION_WITH_ZSTD = 10
+_FIRST_VERSION_WITH_RACKS = 11  # From then on a consumer may read from followers (KIP-392).
 _FIRST_VERSION_WITH_TOPIC_IDS = 13
+_FIRST_VERSION_WITH_ENDPOINTS = 16
 _READ_COMMITTED = 1
 _UNKNOWN = -1
 
@@ -110,8 +115,6 @@ def _plan(request: FetchRequest, context: RequestContext) -> FetchPlan:
 
 def _bounded_by_quota(request: FetchRequest, context: RequestContext) -> Meter | None:
     """The client's meter; what it asks for is cut to what it could ever get at once."""
-    if is_from_follower(request, context):
-        return None
     meter = context.broker.quotas.of(context.principal, context.client_id).fetch
     if meter is not None:
         request.max_bytes = min(request.max_bytes, meter.burst)
@@ -146,12 +149,18 @@ def _read(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> li
     is_committed_only = request.isolation_level == _READ_COMMITTED
     found: list[_Found] = []
     is_first = True  # The first batch is returned whatever its size, or a reader could not move.
+    seeks_nearest = bool(request.rack_id) and broker.config.replica_selector_class == RACK_AWARE
     for wanted in plan:
         topic = None
         try:
-            topic, partition = _find(wanted, broker)
+            topic, partition = _find(wanted, broker, context.version)
             if context.version < _FIRST_VERSION_WITH_ZSTD:
                 _check_format(partition, context.version)
+            if seeks_nearest and partition.is_leader:
+                nearest = _nearest(wanted, partition, request.rack_id, broker)
+                if nearest is not None:
+                    found.append((wanted, topic, nearest))
+                    continue
             read = _read_partition(
                 wanted,
                 partition,
@@ -169,17 +178,29 @@ def _read(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> li
     return found
 
 
-def _find(wanted: FetchedPartition, broker: Broker) -> tuple[str, Partition]:
+def _find(wanted: FetchedPartition, broker: Broker, version: int) -> tuple[str, Partition]:
     named, index = wanted.key
+    find = broker.partitions.leader
+    if version >= _FIRST_VERSION_WITH_RACKS:
+        find = broker.partitions.replica
     if isinstance(named, str):
-        return named, broker.partitions.leader(named, index)
+        return named, find(named, index)
     topic = broker.image.topic_names_by_id.get(named)
     if topic is None:
         raise UnknownTopicId("no topic has this id")
-    partition = broker.partitions.leader(topic, index)
+    partition = find(topic, index)
     if partition.topic_id != named:
         raise InconsistentTopicId(f"{topic} has another id on disk")
     return topic, partition
+
+
+def _nearest(
+    wanted: FetchedPartition, partition: Partition, rack: str, broker: Broker
+) -> PartitionRead | None:
+    """Instead of records, a nearer replica that has them; None: none is nearer than we are."""
+    partition.check_leader_epoch(wanted.current_leader_epoch)
+    replica = nearest_replica(partition, wanted.fetch_offset, rack, broker.image.brokers)
+    return None if replica < 0 else partition.elsewhere(replica)
 
 
 def _check_format(partition: Partition, version: int) -> None:
@@ -216,8 +237,12 @@ def _size(found: Iterable[_Found]) -> int:
 
 
 def _has_error(found: Iterable[_Found]) -> bool:
+    """Whether something is there that should not wait."""
     return any(
-        isinstance(read, ProtocolError) or read.diverging is not None for _, _, read in found
+        isinstance(read, ProtocolError)
+        or read.diverging is not None
+        or read.preferred_replica != _UNKNOWN
+        for _, _, read in found
     )
 
 
@@ -253,7 +278,7 @@ async def _when_grown(
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + request.max_wait_ms / 1000
     while True:
-        await _growth(plan, context.broker, missing, deadline_s)
+        await _growth(plan, context, missing, deadline_s)
         found = _read(plan, request, context)
         missing = request.min_bytes - _size(found)
         is_over = loop.time() >= deadline_s or context.broker.is_stopping
@@ -261,11 +286,13 @@ async def _when_grown(
             return _response_within(meter, plan, found, context)
 
 
-async def _growth(plan: FetchPlan, broker: Broker, missing: int, deadline_s: float) -> None:
+async def _growth(
+    plan: FetchPlan, context: RequestContext, missing: int, deadline_s: float
+) -> None:
     """Until the partitions grew by what is missing, or the deadline."""
     loop = asyncio.get_running_loop()
     poll = _LongPoll(missing, loop)
-    watched = [partition for wanted in plan if (partition := _hosted(wanted, broker))]
+    watched = [partition for wanted in plan if (partition := _hosted(wanted, context))]
     for partition in watched:
         partition.watch(poll)
     timer = loop.call_at(deadline_s, poll.stop)
@@ -277,9 +304,9 @@ async def _growth(plan: FetchPlan, broker: Broker, missing: int, deadline_s: flo
             partition.unwatch(poll)
 
 
-def _hosted(wanted: FetchedPartition, broker: Broker) -> Partition | None:
+def _hosted(wanted: FetchedPartition, context: RequestContext) -> Partition | None:
     try:
-        return _find(wanted, broker)[1]
+        return _find(wanted, context.broker, context.version)[1]
     except ProtocolError:
         return None
 
@@ -289,8 +316,11 @@ def _hosted(wanted: FetchedPartition, broker: Broker) -> Partition | None:
 
 def _response(plan: FetchPlan, found: list[_Found], context: RequestContext) -> FetchResponse:
     topics: dict[str | bytes, FetchableTopicResponse] = {}
+    leaders: list[int] = []
     for wanted, topic, read in found:
         data = _partition_data(wanted, topic, read, context)
+        if data.error_code and context.version >= _FIRST_VERSION_WITH_ENDPOINTS:
+            leaders += _name_leader(data, topic, context)
         if plan.session is not None and not _is_news(plan, wanted, data):
             continue
         named = wanted.key[0]
@@ -298,7 +328,22 @@ def _response(plan: FetchPlan, found: list[_Found], context: RequestContext) -> 
         if answer is None:
             answer = topics[named] = _topic_response(named)
         answer.partitions.append(data)
-    return FetchResponse(session_id=plan.session_id, responses=list(topics.values()))
+    response = FetchResponse(session_id=plan.session_id, responses=list(topics.values()))
+    if leaders:
+        response.node_endpoints = [
+            NodeEndpoint(node_id=broker_id, host=at.host, port=at.port, rack=rack)
+            for broker_id, at, rack in endpoints_of(leaders, context)
+        ]
+    return response
+
+
+def _name_leader(data: PartitionData, topic: str | None, context: RequestContext) -> list[int]:
+    """Tell who leads instead, if it is known; the broker to be described."""
+    leader = current_leader(data.error_code, topic, data.partition_index, context)
+    if leader is None:
+        return []
+    data.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+    return [leader[0]]
 
 
 def _topic_response(named: str | bytes) -> FetchableTopicResponse:
@@ -319,7 +364,12 @@ def _is_news(plan: FetchPlan, wanted: FetchedPartition, data: PartitionData) -> 
     )
     if has_records and plan.session is not None:
         plan.session.had_its_turn(wanted.key)
-    return is_news or not plan.is_incremental or data.diverging_epoch.epoch != _UNKNOWN
+    return (
+        is_news
+        or not plan.is_incremental
+        or data.diverging_epoch.end_offset != _UNKNOWN
+        or data.preferred_read_replica != _UNKNOWN
+    )
 
 
 def _partition_data(
@@ -352,6 +402,8 @@ def _partition_data(
         aborted_transactions=_aborted(read),
         records=records,
     )
+    if read.preferred_replica != _UNKNOWN:
+        data.preferred_read_replica = read.preferred_replica
     if read.diverging is not None:
         epoch, end_offset = read.diverging
         data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from penstock.broker.context import Broker, RequestContext
 from penstock.broker.incoming import Batches, accepted
+from penstock.broker.leader_hints import current_leader, endpoints_of
 from penstock.errors import (
     ErrorCode,
     InvalidRequiredAcks,
@@ -23,6 +24,8 @@ from penstock.errors import (
 )
 from penstock.net.connection import CloseConnection
 from penstock.protocol.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -38,6 +41,7 @@ from penstock.transactions.transaction import Identity
 
 log = logging.getLogger("kafka.server.KafkaApis")
 
+_FIRST_VERSION_WITH_ENDPOINTS = 10
 _FIRST_VERSION_WITH_ABORTABLE = 11
 _FIRST_VERSION_THAT_ADDS = 12  # Clients of transaction version 2 add partitions by writing.
 _FIRST_VERSION_WITH_TOPIC_IDS = 13
@@ -60,7 +64,8 @@ def handle(
         _close_on_error(response)
         return None
     if waits:
-        return _when_replicated(response, waits, timeout_s=request.timeout_ms / 1000)
+        return _when_replicated(response, waits, context, timeout_s=request.timeout_ms / 1000)
+    _name_leaders(response, context)
     return response
 
 
@@ -221,6 +226,7 @@ def _append_when_admitted(
 async def _when_replicated(
     response: ProduceResponse,
     waits: list[_Wait],
+    context: RequestContext,
     *,
     timeout_s: float,
 ) -> ProduceResponse:
@@ -236,7 +242,31 @@ async def _when_replicated(
         elif error is not None:
             log.error("An append failed unexpectedly", exc_info=error)
             _fail(answer, UnknownServerError("see the broker's log"))
+    _name_leaders(response, context)
     return response
+
+
+def _name_leaders(response: ProduceResponse, context: RequestContext) -> None:
+    """Where a partition is led by another broker, say by whom (KIP-951)."""
+    leaders: list[int] = []
+    if context.version < _FIRST_VERSION_WITH_ENDPOINTS:
+        return
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            if not answer.error_code:
+                continue
+            name = topic.name or context.broker.image.topic_names_by_id.get(topic.topic_id)
+            leader = current_leader(answer.error_code, name, answer.index, context)
+            if leader is not None:
+                answer.current_leader = LeaderIdAndEpoch(
+                    leader_id=leader[0], leader_epoch=leader[1]
+                )
+                leaders.append(leader[0])
+    if leaders:
+        response.node_endpoints = [
+            NodeEndpoint(node_id=broker_id, host=at.host, port=at.port, rack=rack)
+            for broker_id, at, rack in endpoints_of(leaders, context)
+        ]
 
 
 def _failed(index: int, error: ProtocolError) -> PartitionProduceResponse:

@@ -263,7 +263,10 @@ def test_a_consumer_that_waits_is_charged_when_it_is_answered(desk: Desk) -> Non
 def test_to_call_oneself_a_follower_is_not_enough(desk: Desk, replica_id: int) -> None:
     stock(desk, 50_000)
     desk.set({("clients", "c"): {"consumer_byte_rate": "500"}})
-    assert desk.send(fetch(replica_id=replica_id), 11).throttle_time_ms > 0
+    (topic,) = desk.send(fetch(replica_id=replica_id), 11).responses
+    (answer,) = topic.partitions
+    assert not answer.records
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 # Time
