@@ -5,20 +5,33 @@ the numbers come from the board and the supervisor.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 from penstock.demo.board import Board, StockLine
 from penstock.demo.prices import AVERAGES, LATENESS, PRICES, WINDOW
 from penstock.demo.stocks import IMPORTANT
+from penstock.pipelines.fitting import Fitting, without_one_after_another
 from penstock.pipelines.state import QueryStatus
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.table import Table
 
 _BARS = "▁▂▃▄▅▆▇█"
+_BARS_MAX = 24
+_STOCK_COLUMNS = (
+    "stock",
+    "price $",
+    "last prices",
+    "average",
+    "high",
+    "low",
+    "prices",
+    "window ended",
+)
 _LINES_EVERY_S = 5.0
 
 
@@ -39,6 +52,7 @@ class Facts:
 def commands(facts: Facts) -> list[tuple[str, str]]:
     """What to look at next, to copy into a second terminal."""
     server = f"--bootstrap-server {facts.address}"
+    python = facts.command.removesuffix("penstock") + "python"
     return [
         (
             "prices as they come",
@@ -52,57 +66,88 @@ def commands(facts: Facts) -> list[tuple[str, str]]:
         ("the lag of Spark", f"{facts.command} consumer-groups {server} --describe --all-groups"),
         ("its health", f"{facts.command} pipeline status --state {facts.state}"),
         (
-            "the table, in DuckDB",
-            f"SELECT name, max(high) FROM delta_scan('{facts.table}') GROUP BY name",
+            "the Delta table",
+            f"{python} -c \"import polars; print(polars.read_delta('{facts.table}').tail())\"",
         ),
     ]
 
 
-def picture(board: Board, facts: Facts) -> "RenderableType":
-    """The whole screen."""
+def picture(board: Board, facts: Facts, *, height: int | None = None) -> "RenderableType":
+    """The whole screen; what there is to try only if `height` has room for it."""
     from rich.console import Group
-    from rich.panel import Panel
-    from rich.table import Table
     from rich.text import Text
 
     head = Text.assemble(
         ("Penstock ", "bold cyan"),
-        f"broker at {facts.address}, data in {facts.data}. ",
-        ("Ctrl-C stops it; the next run goes on from here.", "dim"),
+        f"at {facts.address}, data in {facts.data}. ",
+        ("Ctrl-C stops; the next run goes on.", "dim"),
+        no_wrap=True,
+        overflow="ellipsis",
     )
+    phase = Text(facts.phase, style="yellow", no_wrap=True, overflow="ellipsis")
+    shown = Group(head, _stocks(board.stocks.values()), _flow(board, facts), phase)
+    return _WithRoom(shown, _hints(facts), height)
+
+
+@dataclass(frozen=True, slots=True)
+class _WithRoom:
+    """A picture, and under it what is left out rather than cut off."""
+
+    shown: "RenderableType"
+    more: "RenderableType"
+    height: int | None  # None: there is room.
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        from rich.text import Text
+
+        yield self.shown
+        lines = [
+            len(console.render_lines(one, options, pad=False)) for one in (self.shown, self.more)
+        ]
+        if self.height is None or sum(lines) < self.height:
+            yield self.more
+        elif lines[0] + 1 < self.height:
+            yield Text("A taller terminal shows what to try next.", style="dim", no_wrap=True)
+
+
+def _hints(facts: Facts) -> "RenderableType":
+    from rich.panel import Panel
+    from rich.table import Table
+
     hints = Table.grid(padding=(0, 2))
     hints.add_column(style="bold", no_wrap=True)
     hints.add_column(style="green", overflow="fold")
     for name, command in commands(facts):
         hints.add_row(name, command)
-    return Group(
-        head,
-        _stocks(board.stocks.values()),
-        _flow(board, facts),
-        Text(facts.phase, style="yellow"),
-        Panel(hints, title="in a second terminal", title_align="left", border_style="dim"),
-    )
+    return Panel(hints, title="in a second terminal", title_align="left", border_style="dim")
 
 
-def _stocks(lines: Iterable[StockLine]) -> "Table":
+def _stocks(lines: Iterable[StockLine]) -> "RenderableType":
+    rows = sorted(lines, key=lambda one: (one.name not in IMPORTANT, one.name))
+    gone = without_one_after_another(("prices", "low", "last prices", "window ended"))
+    narrow = [partial(_stock_table, rows, one, _BARS_MAX // 2) for one in gone]
+    return Fitting([partial(_stock_table, rows, frozenset(), _BARS_MAX), *narrow])
+
+
+def _stock_table(lines: Sequence[StockLine], gone: Container[str], bars: int) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
     table = Table(
-        title=f"stock prices, and per window of {WINDOW} (events up to {LATENESS} late count)",
+        title=f"stock prices, and windows of {WINDOW}; up to {LATENESS} late counts",
         title_justify="left",
         header_style="bold",
     )
-    table.add_column("stock", no_wrap=True)
-    table.add_column("price $", justify="right", no_wrap=True)
-    table.add_column("last prices", no_wrap=True)
-    for name in ("average", "high", "low", "prices"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("window ended", no_wrap=True)
-    for line in sorted(lines, key=lambda one: (one.name not in IMPORTANT, one.name)):
+    for name in _STOCK_COLUMNS:
+        if name not in gone:
+            left = name in ("stock", "last prices", "window ended")
+            table.add_column(name, justify="left" if left else "right", no_wrap=True)
+    for line in lines:
         shown = Text(line.name, style="bold magenta" if line.name in IMPORTANT else "")
         price = "" if line.cents is None else f"{line.cents / 100:,.2f}"
-        table.add_row(shown, price, _spark(line.history_cents), *_window_cells(line))
+        cells = [shown, price, _spark(line.history_cents[-bars:]), *_window_cells(line)]
+        row = zip(_STOCK_COLUMNS, cells, strict=True)
+        table.add_row(*(cell for name, cell in row if name not in gone))
     return table
 
 
@@ -120,28 +165,39 @@ def _window_cells(line: StockLine) -> list[str]:
     ]
 
 
-def _flow(board: Board, facts: Facts) -> "Table":
+def _flow(board: Board, facts: Facts) -> "RenderableType":
+    gone = without_one_after_another(("too late", "batch ms", "records"))
+    return Fitting([partial(_flow_table, board, facts, one) for one in gone])
+
+
+def _flow_table(board: Board, facts: Facts, gone: Container[str]) -> "Table":
     from rich.table import Table
 
     table = Table(title="what flows", title_justify="left", header_style="bold")
-    for name in ("step", "state"):
-        table.add_column(name, no_wrap=True)
-    for name in ("records", "per s", "batch ms", "lag", "too late"):
-        table.add_column(name, justify="right", no_wrap=True)
+    names = ("step", "state", "records", "per s", "batch ms", "lag", "too late")
+    for name in names:
+        if name not in gone:
+            table.add_column(name, justify="left" if name in names[:2] else "right", no_wrap=True)
     rate = f"{board.prices_per_s():,.0f}"
-    table.add_row(f"producer → {PRICES.name}", "running", f"{facts.sent:,}", rate, "", "", "")
-    for query in facts.queries:
-        target = "Delta table" if query.output == "table" else query.output
-        table.add_row(
-            f"Spark → {target}",
-            query.state,
-            f"{query.rows:,}",
-            "" if query.processed_rows_per_s is None else f"{query.processed_rows_per_s:,.0f}",
-            "" if query.batch_ms is None else f"{query.batch_ms:,}",
-            "" if query.lag is None else f"{query.lag:,}",
-            f"{query.late_rows:,}",
-        )
+    rows = [(f"producer → {PRICES.name}", "running", f"{facts.sent:,}", rate, "", "", "")]
+    rows += [_flow_cells(query) for query in facts.queries]
+    for row in rows:
+        table.add_row(*(cell for name, cell in zip(names, row, strict=True) if name not in gone))
     return table
+
+
+def _flow_cells(query: QueryStatus) -> tuple[str, str, str, str, str, str, str]:
+    target = "Delta table" if query.output == "table" else query.output
+    rate, took, lag = query.processed_rows_per_s, query.batch_ms, query.lag
+    return (
+        f"Spark → {target}",
+        query.state,
+        f"{query.rows:,}",
+        "" if rate is None else f"{rate:,.0f}",
+        "" if took is None else f"{took:,}",
+        "" if lag is None else f"{lag:,}",
+        f"{query.late_rows:,}",
+    )
 
 
 def _spark(history: Sequence[int]) -> str:
@@ -222,7 +278,7 @@ class LiveScreen:
         self.console.print(text, style="dim", highlight=False)
 
     def show(self, board: Board, facts: Facts) -> None:
-        self._live.update(picture(board, facts), refresh=True)
+        self._live.update(picture(board, facts, height=self.console.size.height), refresh=True)
 
     def __enter__(self) -> Self:
         self._live.__enter__()

@@ -174,7 +174,13 @@ def _lake_type(kind: pa.DataType) -> pa.DataType | None:
         return pa.float32()
     if pa.types.is_date64(kind):
         return pa.date32()
+    if _is_clock(kind):
+        return pa.int64()  # Microseconds: no format of tables has durations, not all have times.
     return _lake_nested(kind)
+
+
+def _is_clock(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_duration(kind) or pa.types.is_time(kind))
 
 
 def _lake_nested(kind: pa.DataType) -> pa.DataType | None:
@@ -215,6 +221,9 @@ def conform_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
         values = conform_array(whole.values, kind.value_type)
         mask = whole.is_null() if whole.null_count else None
         return pa.ListArray.from_arrays(whole.offsets, values, type=kind, mask=mask)
+    if _is_clock(array.type):
+        is_time = pa.types.is_time(array.type)
+        array = array.cast(pa.time64("us") if is_time else pa.duration("us"))
     return array.cast(kind)
 
 

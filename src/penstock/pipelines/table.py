@@ -3,10 +3,12 @@
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from penstock.pipelines.fitting import Fitting, without_one_after_another
 from penstock.pipelines.state import PipelineStatus, QueryStatus
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ _COLOURS = {
     "finished": "dim green",
 }
 _EVENTS_SHOWN = 6
+_WORDS = ("pipeline", "output", "state")
+_NUMBERS = ("in/s", "done/s", "batch", "batch ms", "records", "late", "lag", "restarts")
+_LEAST_FIRST = ("batch", "restarts", "late", "in/s", "output", "records", "batch ms")
 
 
 class View(Protocol):
@@ -90,7 +95,7 @@ class LiveTable:
 
     def leave(self) -> None:
         """The display is gone; a failure must still be readable."""
-        for line in self._events[_EVENTS_SHOWN:]:
+        for line in self._events[:-_EVENTS_SHOWN]:
             if " failed: " in line:
                 print(line)
 
@@ -100,25 +105,39 @@ class LiveTable:
 
         with self._lock:
             events = self._events[-_EVENTS_SHOWN:]
-        return Group(table_of(self._statuses), *(Text(line, style="dim") for line in events))
+        lines = (Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in events)
+        return Group(table_of(self._statuses), *lines)
 
 
-def table_of(statuses: Iterable[PipelineStatus], *, title: str | None = None) -> "Table":
-    """One row for each query, with the last failure under it."""
+def table_of(statuses: Iterable[PipelineStatus]) -> "RenderableType":
+    """One row for each query, and under all of them why some do not run."""
+    from rich.console import Group
+    from rich.text import Text
+
+    queries = [query for status in statuses for query in status.queries]
+    layouts = [partial(_table, queries, gone) for gone in without_one_after_another(_LEAST_FIRST)]
+    failures = [
+        Text(f"{query.name}: {query.failure}", style="red")
+        for query in queries
+        if query.failure and query.state in ("waiting", "failed")
+    ]
+    return Group(Fitting(layouts), *failures)
+
+
+def _table(queries: Sequence[QueryStatus], gone: Container[str]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, expand=False, header_style="bold")
-    for name in ("pipeline", "output", "state"):
-        table.add_column(name, no_wrap=True)
-    for name in ("in/s", "done/s", "batch", "batch ms", "records", "late", "lag", "restarts"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for status in statuses:
-        for query in status.queries:
-            state = Text(query.state, style=_COLOURS.get(query.state, ""))
-            table.add_row(query.name, query.output, state, *cells(query))
-            if query.failure and query.state in ("waiting", "failed"):
-                table.add_row("", Text(query.failure, style="red", overflow="fold"))
+    table = Table(expand=False, header_style="bold")
+    for name in (*_WORDS, *_NUMBERS):
+        if name not in gone:
+            table.add_column(name, justify="right" if name in _NUMBERS else "left", no_wrap=True)
+    for query in queries:
+        state = Text(query.state, style=_COLOURS.get(query.state, ""))
+        row = zip(
+            (*_WORDS, *_NUMBERS), (query.name, query.output, state, *cells(query)), strict=True
+        )
+        table.add_row(*(cell for name, cell in row if name not in gone))
     return table
 
 

@@ -6,7 +6,7 @@ The command runs in this process, on the session of all tests.
 import json
 import signal
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ ORDER = {
             "type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
         {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
         {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "clock", "type": {"type": "long", "logicalType": "time-micros"}},
         {"name": "tags", "type": {"type": "array", "items": "string"}},
         {"name": "counts", "type": {"type": "map", "values": "int"}},
         {"name": "who", "type": ["null", "string"], "default": None},
@@ -53,6 +54,7 @@ SOLD = {
     "price": Decimal("12.50"),
     "at": datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC),
     "day": date(2026, 1, 2),
+    "clock": time(0, 0, 1, 500),
     "tags": ["a", "b"],
     "counts": {"x": 1},
     "who": None,
@@ -63,7 +65,7 @@ Sync = Callable[..., None]
 
 @pytest.fixture
 def topic(shared_broker: BrokerProcess, request: pytest.FixtureRequest) -> str:
-    name = "".join(c if c.isalnum() else "-" for c in request.node.name)[-60:]
+    name = "".join(c if c.isalnum() else "-" for c in request.node.name)[-60:].strip("-")
     create(shared_broker, name)
     return name
 
@@ -116,7 +118,11 @@ def test_avro_by_the_id_in_its_header(
     send(shared_broker, topic, values)
     sync(*options, "--schema-id", "2")
     first, second, third = rows(tmp_path, kind, topic)
-    assert {name: first[name] for name in SOLD} == {**SOLD, "counts": [("x", 1)]}
+    assert {name: first[name] for name in SOLD} == {
+        **SOLD,
+        "clock": 1_000_500,
+        "counts": [("x", 1)],
+    }
     assert first["shop"] is None  # Landed before there was such a column.
     assert (second["id"], second["who"], second["shop"]) == (8, "ann", "corner")
     assert (third["id"], third["shop"]) == (9, "main")
@@ -149,6 +155,7 @@ def test_protobuf_by_its_descriptors(
     (row,) = rows(tmp_path, kind, topic)
     assert (row["id"], row["paid"], row["shop"], row["mark"]) == (1, True, "corner", b"\xff")
     assert (row["lines"], row["counts"]) == ([{"sku": "b", "count": 3}], [("k", 1)])
+    assert row["took"] == 90_000_000  # Microseconds: tables have no durations.
     assert row["ordered_at"] == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 

@@ -1,5 +1,6 @@
 """The demo's screen, as text."""
 
+import pytest
 from rich.console import Console
 
 from penstock.demo.board import Board, Window
@@ -44,6 +45,28 @@ def test_the_screen_shows_prices_windows_throughput_lag_and_what_to_do_next() ->
     text = captured.get()
     for word in ("279.20", "279.25", "280.25", "09:00:05", "1,234", "running", "consumer-groups"):
         assert word in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_a_narrow_screen_shows_fewer_columns_but_whole_ones(width: int) -> None:
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(picture(board(), FACTS))
+    text = captured.get()
+    for word in ("279.20", "279.25", "stock-averages", "running", "lag"):
+        assert word in text
+    assert "…" not in text.replace(" … │", "")  # That is a window which is still to come.
+
+
+def test_what_to_do_next_is_left_out_rather_than_cut_off() -> None:
+    console = Console(width=80)
+    for height, is_there in ((24, False), (60, True)):
+        with console.capture() as captured:
+            console.print(picture(board(), FACTS, height=height))
+        lines = captured.get().splitlines()
+        assert len(lines) < height
+        assert any("consumer-groups" in one for one in lines) == is_there
+        assert any("taller terminal" in one for one in lines) != is_there
 
 
 def test_a_line_says_the_same_without_a_terminal() -> None:

@@ -123,3 +123,19 @@ def test_nested_values_conform_with_their_nulls_and_slices() -> None:
         [],
         [{"x": 2.0, "y": None}, None],
     ]
+
+
+def test_times_and_durations_become_microseconds() -> None:
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "took": pa.array([1, None], pa.duration("s")),
+            "clock": pa.array([1, None], pa.time32("ms")),
+            "inner": pa.array([{"took": 5}, None], pa.struct([("took", pa.duration("us"))])),
+        }
+    )
+    schema = lake_schema(batch.schema)
+    assert [field.type for field in schema][:2] == [pa.int64(), pa.int64()]
+    assert conform(batch, schema).to_pylist() == [
+        {"took": 1_000_000, "clock": 1_000, "inner": {"took": 5}},
+        {"took": None, "clock": None, "inner": None},
+    ]

@@ -1,12 +1,10 @@
 """What people see of pipelines."""
 
-import re
-
 import pytest
 from rich.console import Console
 
 from penstock.pipelines.state import PipelineStatus, QueryStatus
-from penstock.pipelines.table import Lines, details_of, line_of, print_table, settled
+from penstock.pipelines.table import Lines, LiveTable, details_of, line_of, print_table, settled
 
 
 def query(**changes: object) -> QueryStatus:
@@ -47,14 +45,39 @@ def test_a_line_tells_rates_lag_and_batch_times() -> None:
     )
 
 
-def test_the_table_shows_why_a_query_waits() -> None:
-    console = Console(width=160, record=True, file=None, quiet=True)
-    failed = query(state="waiting", failure="the value of record orders-0@17 cannot be decoded")
+def printed(width: int, *queries: QueryStatus) -> str:
+    console = Console(width=width)
     with console.capture() as captured:
-        console.quiet = False
-        print_table([status(failed)], console)
-    text = re.sub(r"\s+", " ", captured.get())
-    assert "waiting" in text and "orders-0@17" in text.replace(" ", "").replace("│", "")
+        print_table([status(*queries)], console)
+    return captured.get()
+
+
+def test_the_table_shows_why_a_query_waits() -> None:
+    failed = query(state="waiting", failure="the value of record orders-0@17 cannot be decoded")
+    text = printed(160, failed)
+    assert "waiting" in text
+    assert "copy: the value of record orders-0@17 cannot be decoded" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 160])
+def test_a_narrow_table_has_fewer_columns_but_whole_ones(width: int) -> None:
+    long = query(name="stock_averages.table", rows=1_234_567, failure="x " * 60, state="failed")
+    text = printed(width, long, query(output="some-longer-topic"))
+    assert "…" not in text
+    for word in ("stock_averages.table", "running", "lag", "done/s"):
+        assert word in text
+    assert ("restarts" in text) == (width >= 120)
+
+
+def test_failures_that_are_no_longer_on_the_screen_are_printed_at_the_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    live = LiveTable()
+    for number in range(9):
+        live.report(f"q{number} failed: x")
+    live.leave()
+    said = capsys.readouterr().out
+    assert "q2 failed" in said and "q3 failed" not in said
 
 
 def test_details_of_a_stopped_pipeline_have_no_rates_but_its_last_failure() -> None:
