@@ -31,6 +31,16 @@ class Plan:
     transactions: int = 1_000
     spark_bytes: int = 400_000_000  # What Spark reads in a round.
     spark_triggers: int = 40
+    replicated_bytes: int = 600_000_000  # Per round, each byte to three brokers.
+    paced_records: int = 20_000
+    kills: int = 50
+    kafka_kills: int = 10  # Each takes half a minute: sessions, and a virtual machine that starts.
+    failover_partitions: int = 3_000
+    controller_kills: int = 5
+    controller_partitions: int = 10_000
+    catch_up_bytes: int = 3_000_000_000
+    idle_partitions: int = 1_000
+    idle_seconds: float = 30.0
 
 
 FULL = Plan()
@@ -43,6 +53,9 @@ USUAL = Plan(
     records=300_000,
     commits=10_000,
     spark_bytes=200_000_000,
+    kafka_kills=5,
+    controller_kills=3,
+    catch_up_bytes=1_500_000_000,
 )
 QUICK = Plan(
     rounds=1,
@@ -60,6 +73,15 @@ QUICK = Plan(
     transactions=200,
     spark_bytes=40_000_000,
     spark_triggers=12,
+    replicated_bytes=100_000_000,
+    paced_records=5_000,
+    kills=6,
+    kafka_kills=2,
+    failover_partitions=300,
+    controller_kills=2,
+    controller_partitions=1_000,
+    catch_up_bytes=300_000_000,
+    idle_seconds=10.0,
 )
 
 
