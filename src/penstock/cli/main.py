@@ -27,6 +27,11 @@ class Tool(NamedTuple):
 TOOLS = (
     Tool("server", ("kafka-server-start",), "start a broker"),
     Tool("server-stop", ("kafka-server-stop",), "stop the brokers of this machine"),
+    Tool("zookeeper", ("zookeeper-server-start",), "start a ZooKeeper server"),
+    Tool(
+        "zookeeper-stop", ("zookeeper-server-stop",), "stop the ZooKeeper servers of this machine"
+    ),
+    Tool("zookeeper-shell", ("zookeeper-shell",), "look at the nodes in ZooKeeper, change them"),
     Tool("topics", ("kafka-topics",), "create, list, describe, alter and delete topics"),
     Tool("console-producer", ("kafka-console-producer",), "send the lines of standard input"),
     Tool("console-consumer", ("kafka-console-consumer",), "print the records of a topic"),
