@@ -145,7 +145,8 @@ def _stock_table(lines: Sequence[StockLine], gone: Container[str], bars: int) ->
     for line in lines:
         shown = Text(line.name, style="bold magenta" if line.name in IMPORTANT else "")
         price = "" if line.cents is None else f"{line.cents / 100:,.2f}"
-        cells = [shown, price, _spark(line.history_cents[-bars:]), *_window_cells(line)]
+        recent = _spark(line.history_cents[-bars:])
+        cells: list[RenderableType] = [shown, price, recent, *_window_cells(line)]
         row = zip(_STOCK_COLUMNS, cells, strict=True)
         table.add_row(*(cell for name, cell in row if name not in gone))
     return table

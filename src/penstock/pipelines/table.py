@@ -134,9 +134,8 @@ def _table(queries: Sequence[QueryStatus], gone: Container[str]) -> "Table":
             table.add_column(name, justify="right" if name in _NUMBERS else "left", no_wrap=True)
     for query in queries:
         state = Text(query.state, style=_COLOURS.get(query.state, ""))
-        row = zip(
-            (*_WORDS, *_NUMBERS), (query.name, query.output, state, *cells(query)), strict=True
-        )
+        texts: list[RenderableType] = [query.name, query.output, state, *cells(query)]
+        row = zip((*_WORDS, *_NUMBERS), texts, strict=True)
         table.add_row(*(cell for name, cell in row if name not in gone))
     return table
 
