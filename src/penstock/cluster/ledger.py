@@ -56,7 +56,12 @@ class Ledger:
     def subscribe(self, callback: ImageCallback) -> Callable[[], None]:
         """Call back with every image from now on; returns how to stop that."""
         self._subscribers.append(callback)
-        return lambda: self._subscribers.remove(callback)
+
+        def stop() -> None:
+            if callback in self._subscribers:  # Both who governs and who leaves may end it.
+                self._subscribers.remove(callback)
+
+        return stop
 
     def deltas_since(self, controller_epoch: int, seq: int) -> list[ImageDelta] | None:
         """What leads from that image to the current one; None: too long ago, take it whole."""
