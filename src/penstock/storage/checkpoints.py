@@ -100,8 +100,8 @@ def read_topic_id(directory: Path) -> bytes | None:
         text = path.read_text()
     except FileNotFoundError:
         return None
-    if not text:
-        return None  # A power cut came before the first flush.
+    if not text.strip("\0"):
+        return None  # A power cut came before the first flush; some filesystems leave zeros.
     match = _TOPIC_ID.match(text)
     if match is None or match[1] != _VERSION:
         raise CorruptRecord(f"{path} does not hold a topic id")
