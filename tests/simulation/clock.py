@@ -20,6 +20,9 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _PROCESS: contextvars.ContextVar["Process"] = contextvars.ContextVar("process")
+# What no process does: it happens to them, whether they run or not.
+NATURE = contextvars.Context()
+
 _START_S = 1000.0  # Not zero, which some code may take for "never".
 _THREAD_DELAY_S = 0.002
 

@@ -11,8 +11,10 @@ import logging
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from tests.simulation.clock import Process, VirtualLoop
+from tests.simulation.clock import NATURE, Process, VirtualLoop
+from tests.simulation.determinism import InOrder
 from tests.simulation.disk import Disk, Disks
 from tests.simulation.history import History
 from tests.simulation.network import Network, SimPeers, host_name
@@ -27,9 +29,21 @@ from penstock.config.broker import BrokerConfig
 from penstock.errors import PenstockError
 from penstock.net.connection import CloseConnection
 from penstock.protocol.apis import ApiKey, Request, Response
+from penstock.replica.partition import Partition
 from penstock.storage.log_dirs import LogDirs
 
 LISTENER = "PLAINTEXT"
+_new_partition = Partition.__init__
+
+
+def _with_watchers_in_order(partition: Partition, **parts: Any) -> None:
+    _new_partition(partition, **parts)
+    partition._watchers = InOrder()  # type: ignore[assignment]
+    partition._follower_watchers = InOrder()  # type: ignore[assignment]
+
+
+Partition.__init__ = _with_watchers_in_order  # type: ignore[method-assign]
+
 SESSION_S = 3.0
 
 SETTINGS = {
@@ -267,7 +281,7 @@ class World:
             )
 
     def _later(self, wait_s: float, work: Callable[[], object]) -> None:
-        self.loop.call_later(wait_s, work)
+        self.loop.call_later(wait_s, work, context=NATURE)
 
     def machine(self, broker_id: int) -> Machine:
         return self.machines[broker_id - 1]

@@ -25,6 +25,16 @@ def _urandom(size: int) -> bytes:
     return _real_urandom(size) if _bytes is None else _bytes.randbytes(size)
 
 
+class InOrder(dict[Any, None]):
+    """A set that keeps the order in which things came, whatever their addresses are."""
+
+    def add(self, one: Any) -> None:
+        self[one] = None
+
+    def discard(self, one: Any) -> None:
+        self.pop(one, None)
+
+
 class InlineExecutor:
     """Does at once, and in order, what a pool of threads would do at some time."""
 

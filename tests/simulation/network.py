@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation.clock import Process, VirtualLoop
+from tests.simulation.clock import NATURE, Process, VirtualLoop
 from tests.simulation.trace import Trace
 
 from penstock.net.peers import PeerUnreachable
@@ -103,7 +103,7 @@ class Network:
     def heal(self, source: str, target: str) -> None:
         self._cut.discard((source, target))
         for arrive in self._kept.pop((source, target), ()):
-            self._loop.call_later(self._rng.random() * _LATE_S_MAX, arrive)
+            self._loop.call_later(self._rng.random() * _LATE_S_MAX, arrive, context=NATURE)
 
     def heal_all(self) -> None:
         for source, target in sorted(self._cut):
@@ -208,7 +208,7 @@ class Network:
             return answer
         at_s = max(connection.last_arrival_s, self._loop.time() + self._delay_s(*path))
         connection.last_arrival_s = at_s
-        self._loop.call_at(at_s, self._unless_cut, path, arrive)
+        self._loop.call_at(at_s, self._unless_cut, path, arrive, context=NATURE)
         return answer
 
     def _unless_cut(self, path: tuple[str, str], arrive: Callable[[], None]) -> None:
@@ -251,7 +251,7 @@ class Network:
             return
         at_s = max(connection.last_answer_s, self._loop.time() + self._delay_s(*path))
         connection.last_answer_s = at_s
-        self._loop.call_at(at_s, self._unless_cut, path, arrive)
+        self._loop.call_at(at_s, self._unless_cut, path, arrive, context=NATURE)
 
     def _delay_s(self, source: str, target: str) -> float:
         delay_s = 0.0002 + self._rng.expovariate(2000) + self._slow_s.get((source, target), 0.0)
@@ -262,7 +262,7 @@ class Network:
     def _after(
         self, process: Process, delay_s: float, work: Callable[[str], None], reason: str
     ) -> None:
-        self._loop.call_later(delay_s, process.call, work, reason)
+        self._loop.call_later(delay_s, process.call, work, reason, context=NATURE)
 
 
 def _settle(answer: "asyncio.Future[memoryview]", body: memoryview) -> None:

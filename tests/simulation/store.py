@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tests.simulation.clock import Process
+from tests.simulation.clock import NATURE, Process
 from tests.simulation.trace import Trace
 from tests.simulation.tree import Changed, Tree
 
@@ -69,7 +69,7 @@ class Ensemble:
         self._sessions[store.session_id] = store
         if not self._is_patrolling and timeout_s > 0:
             self._is_patrolling = True
-            self.loop.call_later(_PATROL_S, self._patrol)
+            self.loop.call_later(_PATROL_S, self._patrol, context=NATURE)
         return store
 
     async def connect(self, process: Process, *, timeout_s: float = 6.0) -> "SimStore":
@@ -125,7 +125,7 @@ class Ensemble:
         """A cut is noticed by the heartbeats that stay away."""
         for store in self.sessions_of(name):
             wait_s = self.rng.random() * store.timeout_s * 2 / 3
-            self.loop.call_later(wait_s, self._notice, store)
+            self.loop.call_later(wait_s, self._notice, store, context=NATURE)
 
     def _notice(self, store: "SimStore") -> None:
         if not self.reaches(store.process.name):
@@ -143,7 +143,7 @@ class Ensemble:
             self.write(store, ops)
         for waiting in self._watches.values():
             waiting[:] = [watcher for watcher in waiting if watcher[0] is not store]
-        self.loop.call_later(self.delay_s() * 10, store.learn_the_end)
+        self.loop.call_later(self.delay_s() * 10, store.learn_the_end, context=NATURE)
 
     def is_alive(self, store: "SimStore") -> bool:
         return store.session_id in self._sessions
@@ -185,7 +185,7 @@ class Ensemble:
                 store.reconnect()
             elif self.is_up and now_s - store.last_heard_s > store.timeout_s:
                 self.end(store)
-        self.loop.call_later(_PATROL_S, self._patrol)
+        self.loop.call_later(_PATROL_S, self._patrol, context=NATURE)
 
 
 class SimStore:
@@ -281,7 +281,9 @@ class SimStore:
         self._pending[answer] = is_write
         answer.add_done_callback(lambda done: self._pending.pop(done, None))
         self._last_request_s = max(self._last_request_s, loop.time() + self._ensemble.delay_s())
-        loop.call_at(self._last_request_s, self._arrive, self._generation, answer, work)
+        loop.call_at(
+            self._last_request_s, self._arrive, self._generation, answer, work, context=NATURE
+        )
         return await answer
 
     def _arrive(self, generation: int, answer: "asyncio.Future[T]", work: Callable[[], T]) -> None:
@@ -370,7 +372,7 @@ class SimStore:
         if self._ensemble.reaches(self.process.name):
             self.process.call(self._change_state, SessionState.LOST)
         else:
-            self._ensemble.loop.call_later(_PATROL_S, self.learn_the_end)
+            self._ensemble.loop.call_later(_PATROL_S, self.learn_the_end, context=NATURE)
 
     def _change_state(self, state: SessionState) -> None:
         if self._state in (state, SessionState.LOST):
