@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cluster.controller import Controller, NewTopic
+from penstock.cluster import znodes
+from penstock.cluster.controller import AskEnds, Controller, ControlSettings, NewTopic
 from penstock.cluster.image import Endpoint, TopicImage
 from penstock.cluster.registration import Newcomer, Registration, prepare_tree, register
-from penstock.cluster.znodes import PreviousShutdown
+from penstock.cluster.transition import Expanded, Facts, Shrunk, transition
+from penstock.cluster.znodes import PreviousShutdown, TopicNode
 from penstock.meta.sqlite import SqliteStore
-from penstock.meta.store import MetaStore, SessionState
+from penstock.meta.store import MetaStore, SessionState, Set
 
 Wrap = Callable[[SqliteStore], MetaStore]
 
@@ -44,6 +46,8 @@ class Cluster:
         self.path = directory / "metadata.db"
         self.wrap: Wrap = lambda store: store
         self.min_insync_replicas = 1
+        self.settings = ControlSettings()
+        self.ask_ends: AskEnds | None = None
         self.sessions: dict[int, SqliteStore] = {}
         self._all: list[SqliteStore] = []
 
@@ -75,6 +79,8 @@ class Cluster:
             broker_id,
             now_ms=1000,
             min_insync_replicas=self.min_insync_replicas,
+            settings=lambda: self.settings,
+            ask_ends=self.ask_ends,
         )
         assert controller is not None
         return controller
@@ -90,6 +96,22 @@ class Cluster:
         """The broker's process is gone, and its session with it."""
         await self.sessions[broker_id].close()
 
+    async def leader_writes(self, event: Shrunk | Expanded, topic: str, partition: int = 0) -> bool:
+        """What a leader does to its in-sync set, by compare-and-set; False: nothing to change."""
+        store = await self.session(event.leader)
+        paths = [znodes.topic_path(topic), znodes.state_path(topic, partition)]
+        node, found = await store.multi_get(paths)
+        assert node is not None and found is not None
+        state = znodes.decode_state(paths[1], found[0], found[1].version)
+        replicas = TopicNode.decode(paths[0], node[0]).partitions[partition]
+        names = await store.children(znodes.BROKER_IDS)
+        facts = Facts(replicas=replicas, active=frozenset(map(int, names)))
+        after = transition(state, event, facts)
+        if after is state:
+            return False
+        await store.multi([Set(paths[1], znodes.encode_state(after), found[1].version)])
+        return True
+
     async def stop_all(self) -> None:
         for store in self._all:
             await store.close()
@@ -101,6 +123,23 @@ class Cluster:
         await self.stop_all()
         await self.register(broker_id, prev_shutdown=prev_shutdown)
         return await self.elect(broker_id)
+
+    @staticmethod
+    async def place(
+        controller: Controller, name: str, *replicas: tuple[int, ...], **configs: str
+    ) -> TopicImage:
+        """Make a topic whose partitions have these replicas."""
+        new = NewTopic(
+            name=name,
+            partition_count=-1,
+            replication_factor=-1,
+            configs={key.replace("_", "."): value for key, value in configs.items()},
+            assignments=dict(enumerate(replicas)),
+        )
+        (made,) = await controller.create_topics([new], validate_only=False)
+        if isinstance(made, Exception):
+            raise made
+        return made
 
     @staticmethod
     async def create(
