@@ -159,4 +159,6 @@ class Cluster:
 
     def assert_no_tracebacks(self) -> None:
         """No broker met an error of its own."""
-        assert {b.port: b.tracebacks() for b in self.brokers if b.tracebacks()} == {}
+        met = {n: b.tracebacks() for n, b in enumerate(self.brokers) if b.tracebacks()}
+        texts = [f"broker {n}: {text}" for n, found in met.items() for text in found.values()]
+        assert not texts, "\n\n".join(texts)

@@ -1,0 +1,52 @@
+"""One cluster for most tests: a test may kill whom it likes, the next one finds all well."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from tests.support.cluster import Cluster
+
+
+@pytest.fixture(scope="session")
+def shared() -> Iterator[Cluster]:
+    """In memory where there is such a place: power cuts are not tested here."""
+    memory = Path("/dev/shm")
+    place = TemporaryDirectory(dir=memory if memory.is_dir() else None)
+    with place as directory, Cluster(Path(directory)) as running:
+        yield running
+        running.assert_no_tracebacks()
+
+
+@pytest.fixture
+def cluster(shared: Cluster) -> Cluster:
+    """Three brokers, all running."""
+    if shared.zookeeper.process is None:
+        shared.zookeeper.start()
+    for broker in shared.brokers[:3]:
+        if broker.process is None:
+            broker.start(timeout_s=60)
+    return shared
+
+
+class Topics:
+    """Makes topics, by way of any broker."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+
+    def create(self, name: str, *, partitions: int = 1, replicas: int = 3, **config: str) -> str:
+        """Wait until all its replicas are in sync; settings are written with underscores."""
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        topic = NewTopic(name, partitions, replicas, config=settings)
+        for made in self._admin.create_topics([topic], operation_timeout=30).values():
+            made.result()
+        self._cluster.until_in_sync(name, replicas)
+        return name
+
+
+@pytest.fixture
+def topics(cluster: Cluster) -> Topics:
+    return Topics(cluster)
