@@ -82,6 +82,11 @@ class Follower:
         self.fetch_ms = now_ms
         self.fetch_end = log_end_offset
 
+    @property
+    def heard_ms(self) -> int:
+        """When it last asked for anything."""
+        return self.fetch_ms if self.seen is None else max(self.fetch_ms, self.seen.at_ms)
+
     def is_caught_up(self, log_end_offset: int, *, now_ms: int, lag_ms_max: int) -> bool:
         return self.fetch_offset == log_end_offset or now_ms - self.caught_up_ms <= lag_ms_max
 
@@ -254,7 +259,7 @@ class InSync:
         """
         if self._flying is not None:
             return None
-        proposal = self._expansion(high_watermark, brokers)
+        proposal = self._expansion(high_watermark, brokers, now_ms - lag_ms_max)
         if proposal is None:
             proposal = self._shrinking(log_end_offset, now_ms, lag_ms_max)
         if proposal is None and self._unsettled:
@@ -265,12 +270,14 @@ class InSync:
         return proposal
 
     def _expansion(
-        self, high_watermark: int, brokers: Mapping[int, BrokerImage]
+        self, high_watermark: int, brokers: Mapping[int, BrokerImage], heard_since_ms: int
     ) -> Proposal | None:
+        """One that fell silent may not join, or it would be taken out again at once."""
         joining = [
             broker
             for broker, follower in self.followers.items()
             if self.may_join(follower, high_watermark, brokers)
+            and follower.heard_ms >= heard_since_ms
         ]
         if not joining:
             return None
