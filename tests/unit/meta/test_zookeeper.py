@@ -14,6 +14,7 @@ from tests.support.waiting import eventually
 from tests.support.zookeeper import ZkStores, ZooKeeperEnsemble, ZooKeeperProcess
 
 from penstock.errors import ConfigError
+from penstock.meta import guardian_process
 from penstock.meta.store import (
     Change,
     Create,
@@ -277,8 +278,6 @@ async def test_no_session_is_opened_in_place_of_an_expired_one(
 
 
 async def test_whoever_knows_the_secret_can_end_the_session(network: BrokenNetwork) -> None:
-    from penstock.meta import guardian_process
-
     store = await network.open()
     watch = await store.watch_once("/", WatchKind.DATA)
     secret = (*store.session_secret, store.session_timeout_ms)
@@ -481,4 +480,11 @@ async def test_a_session_goes_on_when_the_leader_of_the_ensemble_dies(tmp_path: 
             await asyncio.sleep(0.01)
         await assert_reads_are_of_one_moment(survivor, store, paths, rounds=50)
         leader.start()
+        # A guardian may reach another server than its broker did.
+        secret = (*store.session_secret, store.session_timeout_ms)
+        address = (HOST, leader.port)
+        assert await asyncio.to_thread(guardian_process.end_session, secret, [address])
+        await until(store, SessionState.LOST)
+        while "mine" in await survivor.children("/"):
+            await asyncio.sleep(0.01)
         await stores.aclose()
