@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from penstock.lake import layout
 from penstock.lake.errors import LakeError
 from penstock.lake.schema import conform, lake_schema, towards, unify
-from penstock.lake.spec import OWN_FOLDER, TableSpec
+from penstock.lake.spec import STAGING, TableSpec
 from penstock.lake.statistics import delta_statistics
 
 # Rows wait until a row group is worth writing; then all partitions together stay within memory.
@@ -243,7 +243,7 @@ def stage(spec: TableSpec, query_id: str, batch_id: int) -> str:
     """Where files wait for the commit, for formats whose readers would see them at once."""
     if spec.format != "parquet" and spec.merge is None:
         return ""
-    return f"{OWN_FOLDER}/staging/{layout.query_tag(query_id)}-{batch_id:010d}"
+    return f"{STAGING}/{layout.query_tag(query_id)}-{batch_id:010d}"
 
 
 def rewrite(

@@ -18,6 +18,7 @@ COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
 # Everything of ours that is not data lies under this name in the table's directory. Readers of
 # lake tables skip names that begin with an underscore.
 OWN_FOLDER = "_penstock"
+STAGING = f"{OWN_FOLDER}/staging"  # In it: files that no reader may find before their commit.
 SPEC_FILE = "table.json"  # In it: what the table is, for tools that know only its directory.
 
 _DATE_OF = re.compile(r"date\(\s*([^()\s]+)\s*\)(?:\s+as\s+(\w+))?", re.IGNORECASE)

@@ -4,6 +4,7 @@ The commit (commit.py) and the sink are written against `LakeTable`; a format sa
 data in one atomic step, and how it remembers which batches of which query it has.
 """
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from penstock.lake.files import DataFile
 from penstock.lake.layout import origin_of, query_tag
-from penstock.lake.spec import OWN_FOLDER, SPEC_FILE, TableSpec
+from penstock.lake.spec import OWN_FOLDER, SPEC_FILE, STAGING, TableSpec
 
 
 class LakeTable(Protocol):
@@ -57,10 +58,14 @@ def remove_leftovers(spec: TableSpec, table: LakeTable, query_id: str) -> int:
     """Delete files of batches this query never committed; how many there were.
 
     Only a batch after the last committed one can have been cut short, and while the query is
-    not running nobody else writes files with its tag.
+    not running nobody else writes files with its tag. What waits aside, once the table is
+    recovered, is of attempts that were killed, or was merged already.
     """
     tag, last = query_tag(query_id), table.committed(query_id)
     gone = 0
+    for folder in Path(spec.directory, STAGING).glob(f"{tag}-*"):
+        gone += sum(1 for file in folder.rglob("part-*") if file.is_file())
+        shutil.rmtree(folder)
     for file in Path(spec.directory).rglob("part-*"):
         origin = origin_of(file.name)
         if origin is not None and origin.query == tag and origin.batch_id > last:

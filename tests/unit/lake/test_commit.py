@@ -110,6 +110,16 @@ def test_leftovers_of_a_killed_writer_go_and_data_stays(spec: Spec, kind: str) -
     assert data_files(table) == before
 
 
+def test_what_a_killed_attempt_of_a_merged_batch_left_goes_too(spec: Spec) -> None:
+    table = spec("delta", merge=Merge(on=("k",)))
+    written(table, [{"n": 1, "k": "a"}], 0)  # An attempt whose worker was killed.
+    land(table, [{"n": 1, "k": "a"}], 0)
+    assert list(Path(table.directory, "_penstock").rglob("part-*"))
+    tidy(table, QUERY)
+    assert not list(Path(table.directory, "_penstock").rglob("part-*"))
+    assert numbers(table) == [1]
+
+
 def data_files(spec: TableSpec) -> set[Path]:
     return {path for path in Path(spec.directory).rglob("part-*") if path.is_file()}
 
