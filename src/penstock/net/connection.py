@@ -335,7 +335,8 @@ class Connection:
                 self._out.extend(answer)
                 self._unflushed += 1
                 if self._unflushed >= self._limits.in_flight_max:
-                    self._flush()  # A peer that pipelines without end must not pile up answers.
+                    # A peer that pipelines without end must not pile up answers.
+                    self._flush_or_close()
             return
         coroutine = cast("Coroutine[Any, Any, Parts | None]", answer)
         task = self._loop.create_task(coroutine)
