@@ -81,7 +81,7 @@ def end_session(session: Session, servers: list[Server]) -> bool:
                 continue
         if time.monotonic() >= give_up_s:
             return False
-        patience_s *= 2
+        patience_s = min(patience_s * 2, ATTEMPTS_S_MAX)
         time.sleep(0.05)
 
 
