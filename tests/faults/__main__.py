@@ -18,7 +18,7 @@ from tests.faults.deployment import Deployment, Plan
 from tests.faults.injectors.fault import Fault
 from tests.faults.launching import deployment_of
 from tests.faults.report import heading, row, skipped_row, summary
-from tests.faults.rounds import Round, lineup, play, small_with_pipe
+from tests.faults.rounds import Round, chosen_clients, play
 from tests.faults.table import FAULTS, SHORT
 
 
@@ -47,7 +47,9 @@ def parsed() -> argparse.Namespace:
                         help=f"one or more of: {', '.join(names)}")  # fmt: skip
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=20.0, help="of blows in each round")
-    parser.add_argument("--clients", choices=["small", "pipe", "full"], default="full")
+    parser.add_argument(
+        "--clients", default="full", help="small, pipe, full, or a list like aiokafka:send,..."
+    )
     parser.add_argument("--seed", default=None, help="chooses targets and times")
     parser.add_argument("--brokers", type=int, default=3, help="1: a broker alone, no ZooKeeper")
     parser.add_argument("--mutant", default=None, help="a broker with a known mistake in it")
@@ -93,15 +95,12 @@ def rounds_of(
     deployment: Deployment, fault: Fault, options: argparse.Namespace, root: Path
 ) -> Iterator[Round]:
     for turn in range(options.rounds):
-        specs = (
-            small_with_pipe(turn) if options.clients == "pipe" else lineup(options.clients, turn)
-        )
         yield play(
             deployment,
             fault,
             root / f"{fault.name}-{turn}",
             topic=f"{fault.name}-{turn}",
-            specs=specs,
+            specs=chosen_clients(options.clients, turn),
             seconds=options.seconds,
             seed=f"{options.seed}/{fault.name}/{turn}",
         )

@@ -79,10 +79,22 @@ def lineup(size: str, turn: int) -> list[ClientSpec]:
     ]
 
 
-def small_with_pipe(turn: int) -> list[ClientSpec]:
-    """Few clients, but with transactions among them."""
-    pipe = ClientSpec(family=FAMILIES[turn % 3], role="pipe", isolation="read_committed")
-    return [*lineup("small", turn), pipe]
+def chosen_clients(text: str, turn: int) -> list[ClientSpec]:
+    """small, pipe (small and one with transactions), full, or a list like aiokafka:send,..."""
+    if text in ("small", "full"):
+        return lineup(text, turn)
+    if text == "pipe":
+        pipe = ClientSpec(family=FAMILIES[turn % 3], role="pipe", isolation="read_committed")
+        return [*lineup("small", turn), pipe]
+    pairs = [one.partition(":")[::2] for one in text.split(",")]
+    return [
+        ClientSpec(
+            family=family,
+            role=role,
+            isolation="read_uncommitted" if role == "watch" else "read_committed",
+        )
+        for family, role in pairs
+    ]
 
 
 class Clients:

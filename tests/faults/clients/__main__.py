@@ -5,6 +5,7 @@ SIGTERM tells it to finish what it has begun and to end.
 
 import argparse
 import importlib
+import logging
 import os
 import signal
 import sys
@@ -21,6 +22,10 @@ FAMILIES = {"confluent-kafka": "confluent", "aiokafka": "aio", "kafka-python": "
 
 def main() -> int:
     options = parsed()
+    logging.basicConfig(
+        level=os.environ.get("FAULT_CLIENT_LOG", "WARNING"),
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+    )
     family = cast(
         Family, importlib.import_module(f"tests.faults.clients.{FAMILIES[options.family]}")
     )
