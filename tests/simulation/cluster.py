@@ -36,10 +36,10 @@ LISTENER = "PLAINTEXT"
 _new_partition = Partition.__init__
 
 
-def _with_watchers_in_order(partition: Partition, **parts: Any) -> None:
-    _new_partition(partition, **parts)
-    partition._watchers = InOrder()  # type: ignore[assignment]
-    partition._follower_watchers = InOrder()  # type: ignore[assignment]
+def _with_watchers_in_order(made: Partition, /, **parts: Any) -> None:
+    _new_partition(made, **parts)
+    made._watchers = InOrder()  # type: ignore[assignment]
+    made._follower_watchers = InOrder()  # type: ignore[assignment]
 
 
 Partition.__init__ = _with_watchers_in_order  # type: ignore[method-assign]
