@@ -62,6 +62,13 @@ def check_is_this_broker(name: str, broker_id: int) -> None:
         raise InvalidRequest(f"Unexpected broker id, expected {broker_id}, but received {name}")
 
 
+def check_is_a_broker(name: str, broker: Broker) -> None:
+    """Settings of any broker are changed by the controller, to which the others pass them on."""
+    known = name.isdigit() and int(name) in broker.image.brokers
+    if not known:
+        check_is_this_broker(name, broker.broker_id)
+
+
 def check_topic_exists(name: str, broker: Broker) -> None:
     if not name:
         raise InvalidRequest("Default topic resources are not allowed.")
@@ -79,8 +86,8 @@ def alterable_key(resource: Resource, broker: Broker) -> ConfigKey:
     if kind is ResourceType.BROKER:
         if not name:
             return ("brokers", CLUSTER_WIDE)
-        check_is_this_broker(name, broker.broker_id)
-        return ("brokers", str(broker.broker_id))
+        check_is_a_broker(name, broker)
+        return ("brokers", str(int(name)))
     raise InvalidRequest(f"settings of a {kind.name} cannot be changed on this broker")
 
 

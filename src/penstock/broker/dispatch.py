@@ -15,6 +15,7 @@ from functools import partial
 from types import CoroutineType, ModuleType
 from typing import Any, cast
 
+from penstock.broker.config_resources import ResourceType
 from penstock.broker.context import ANONYMOUS, Broker, RequestContext
 from penstock.broker.quotas.bill import Bill, bill_for
 from penstock.errors import ErrorCode, ProtocolError, UnknownServerError
@@ -168,9 +169,15 @@ def _by_the_controller(
 ) -> Any:
     """Here, if this broker is the controller, or it is passed on to the one that is."""
     broker = context.broker
-    if broker.controller is not None or broker.forwarder is None:
+    if broker.controller is not None or broker.forwarder is None or _is_of_loggers(request):
         return handle(request, context)
     return broker.forwarder.forward(request, context)
+
+
+def _is_of_loggers(request: Any) -> bool:
+    """Levels of loggers belong to the process that was asked, whoever is the controller."""
+    resources = getattr(request, "resources", ())
+    return any(resource.resource_type == ResourceType.BROKER_LOGGER for resource in resources)
 
 
 def _plain_error_response(api_key: ApiKey) -> Callable[[Any, ProtocolError], Any]:
