@@ -55,6 +55,10 @@ async def follow(controller: "Controller", writes: FencedWrites, settings: Setti
     finally:
         stop()
         controller.stream.close()
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        # A group that fails while it is cancelled tells only of the failure.
+        raise asyncio.CancelledError
 
 
 def _ends_on_loss(writes: FencedWrites) -> Callable[[SessionState], None]:
