@@ -110,6 +110,8 @@ class Machine:
                 self.process = self.broker = None
                 self.disk.survive_kill()
             stopped.set()
+            process.kill()
+            self.world.buried.append(process)
 
     async def _serve(self, process: Process) -> None:
         world = self.world

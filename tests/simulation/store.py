@@ -180,7 +180,7 @@ class Ensemble:
         """Hear from those who can be heard, and end the sessions of those who were silent."""
         now_s = self.loop.time()
         for store in tuple(self._sessions.values()):
-            if self.reaches(store.process.name) and store.process.is_running:
+            if self.reaches(store.process.name) and store.is_heard:
                 store.last_heard_s = now_s
                 store.reconnect()
             elif self.is_up and now_s - store.last_heard_s > store.timeout_s:
@@ -219,6 +219,11 @@ class SimStore:
     @property
     def session_state(self) -> SessionState:
         return self._state
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody is there to send heartbeats."""
+        return self.process.is_running and self._state is not SessionState.LOST
 
     @property
     def session_secret(self) -> tuple[int, bytes]:
