@@ -1,8 +1,9 @@
 """kafka-python: the client that is Python all the way down."""
 
 import argparse
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -20,6 +21,28 @@ COMMON = {
     "retry_backoff_ms": 50,
     "metadata_max_age_ms": 5000,
 }
+
+
+def bounded(call: Callable[[], object], seconds: float = 20) -> None:
+    """Wait for so long: a transactional request whose coordinator cannot be reached at the moment
+    of sending is forgotten by the library (3.0.12), and its caller would wait for ever."""
+    outcome: list[BaseException | None] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
+            outcome.append(error)
+        else:
+            outcome.append(None)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise TimeoutError(f"no end of {call} within {seconds:g} s")
+    if outcome[0] is not None:
+        raise outcome[0]
 
 
 class PureSender:
@@ -43,7 +66,7 @@ class PureSender:
             transaction_timeout_ms=options.transaction_ms,
         )
         if self.transactional_id is not None:
-            self.producer.init_transactions()
+            bounded(self.producer.init_transactions)
 
     def send(self, place: Place, value: int, done: Done) -> None:
         topic, partition = place
@@ -63,15 +86,15 @@ class PureSender:
         self.producer.begin_transaction()
 
     def commit(self) -> None:
-        self.producer.commit_transaction()
+        bounded(self.producer.commit_transaction)
 
     def abort(self) -> None:
-        self.producer.abort_transaction()
+        bounded(self.producer.abort_transaction)
 
     def send_offsets(self, offsets: Mapping[Place, int], reader: "PureReader") -> None:
-        self.producer.send_offsets_to_transaction(
-            _listed(offsets), reader.consumer.group_metadata()
-        )
+        group = reader.consumer.group_metadata()
+        listed = _listed(offsets)
+        bounded(lambda: self.producer.send_offsets_to_transaction(listed, group))
 
     def close(self) -> None:
         if self.producer is not None:
