@@ -5,8 +5,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.support.cluster import Cluster
+from tests.support.waiting import eventually
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +24,7 @@ def shared() -> Iterator[Cluster]:
 @pytest.fixture
 def cluster(shared: Cluster) -> Cluster:
     """Three brokers, all running."""
-    if shared.zookeeper.process is None:
+    if shared.zookeeper.process is None:  # A test that took it away failed before it came back.
         shared.zookeeper.start()
     for broker in shared.brokers[:3]:
         if broker.process is None:
@@ -36,6 +38,19 @@ class Topics:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+
+    def create_eventually(self, name: str) -> None:
+        """After the metadata store was away: as soon as the controller has it again."""
+
+        def made() -> bool:
+            try:
+                self.create(name)
+            except KafkaException as failure:
+                error: KafkaError = failure.args[0]
+                assert error.code() == KafkaError.TOPIC_ALREADY_EXISTS, error
+            return True
+
+        eventually(made, timeout_s=60, every_s=0.2, what=f"the topic {name}")
 
     def create(self, name: str, *, partitions: int = 1, replicas: int = 3, **config: str) -> str:
         """Wait until all its replicas are in sync; settings are written with underscores."""

@@ -24,7 +24,7 @@ def test_reads_and_writes_go_on_without_zookeeper(
             cluster.zookeeper.resume()
         stream.until_more()
         # And what needs ZooKeeper works again.
-        topics.create(f"after-{end}")
+        topics.create_eventually(f"after-{end}")
     assert stream.failed == []
     assert [cluster.leader(topic, number) for number in range(3)] == leaders
     assert set(stream.acked) <= {int(value) for value in read_all(cluster.bootstrap, topic)}

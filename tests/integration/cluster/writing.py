@@ -86,22 +86,25 @@ def read_all(bootstrap: str, topic: str, *, committed_only: bool = False) -> lis
     )
     try:
         partitions = _partitions(consumer, topic)
-        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+        wanted = [TopicPartition(topic, number, 0) for number in partitions]
+        ends = {p.partition: consumer.get_watermark_offsets(p, OVERALL_S)[1] for p in wanted}
+        consumer.assign(wanted)
         found: dict[int, list[bytes]] = {number: [] for number in partitions}
-        at_end: set[int] = set()
+        left = set(partitions)
         deadline_s = time.monotonic() + OVERALL_S
-        while len(at_end) < len(partitions):
+        while left:
             assert time.monotonic() < deadline_s, f"{topic}: no end within {OVERALL_S:g} s"
             message = consumer.poll(0.2)
             if message is None:
                 continue
-            error, number = message.error(), message.partition()
-            assert number is not None
+            error, number, offset = message.error(), message.partition(), message.offset()
+            assert number is not None and offset is not None
             if error is None:
                 found[number].append(message.value() or b"")
-                at_end.discard(number)
+                if offset >= ends[number] - 1:
+                    left.discard(number)
             elif error.code() == KafkaError._PARTITION_EOF:
-                at_end.add(number)
+                left.discard(number)
             elif not error.retriable() and error.code() != KafkaError._ALL_BROKERS_DOWN:
                 raise KafkaException(error)
         return [value for number in partitions for value in found[number]]
