@@ -158,7 +158,6 @@ class ClusterMember:
             finally:
                 await self._stand_down(store)
             store = await self._reopened()
-            self._prev_shutdown = PreviousShutdown.CLEAN  # This process has lost nothing.
 
     async def _reopened(self) -> MetaStore:
         while True:
@@ -202,6 +201,8 @@ class ClusterMember:
         self._registered = await registration.register(
             store, newcomer, now_ms=broker.now_ms(), wait_s=wait_s
         )
+        # The fence knows now what was lost before; this process itself has lost nothing.
+        self._prev_shutdown = PreviousShutdown.CLEAN
         log.info(
             "[KafkaServer id=%d] registered with epoch %d (%s before)",
             broker.broker_id,
