@@ -261,6 +261,15 @@ class Deployment:
 
         return eventually(look, timeout_s=60, every_s=0.1, what=f"a leader of {topic}")
 
+    def living_leader_of(self, topic: str, partition: int) -> BrokerNode:
+        """A leader that runs, as soon as there is one: those who live learn of deaths in time."""
+
+        def look() -> BrokerNode | None:
+            node = self.leader_of(topic, partition)
+            return node if node.is_running else None
+
+        return eventually(look, timeout_s=60, every_s=0.005, what=f"a living leader of {topic}")
+
     def controller(self) -> BrokerNode:
         """The broker that most others take for the controller."""
 

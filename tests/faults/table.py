@@ -29,6 +29,7 @@ def shimmed(name: str, text: str, strike: Callable[[Target], None]) -> Fault:
 
 
 _LISTED = (
+    Fault(name="nothing", text="no fault at all", strike=signals.do_nothing),
     Fault(name="kill-leader", text="kill -9 of a leader", strike=signals.kill_leader),
     Fault(name="kill-controller", text="kill -9 of the controller", strike=signals.kill_controller),
     Fault(name="kill-any", text="kill -9 and start at once", strike=signals.kill_any),
@@ -37,6 +38,16 @@ _LISTED = (
         name="kill-in-turn",
         text="kill -9 of two brokers, one after the other",
         strike=signals.kill_in_turn,
+    ),
+    Fault(
+        name="kill-successor",
+        text="kill -9 of a leader and of whoever takes over",
+        strike=signals.kill_successor,
+    ),
+    Fault(
+        name="pause-followers",
+        text="SIGSTOP of the followers, then kill -9 of the leader",
+        strike=signals.pause_followers,
     ),
     Fault(name="roll", text="SIGTERM and start again", strike=signals.stop_in_order),
     Fault(

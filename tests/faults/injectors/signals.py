@@ -60,6 +60,48 @@ def kill_in_turn(target: Target) -> None:
         target.note(f"broker {node.broker_id} is back")
 
 
+def kill_successor(target: Target) -> None:
+    """A leader dies, and whoever takes over dies a moment later."""
+    partition = target.chance.randrange(target.partitions)
+    deployment = target.deployment
+    killed = []
+    for _ in range(max(1, len(deployment.brokers) - 1)):
+        node = deployment.living_leader_of(target.topic, partition)
+        target.hold(target.chance.choice([0, 0, 0.02, 0.05, 0.1, 0.3]))
+        target.note(f"kill -9 of broker {node.broker_id}, which leads partition {partition}")
+        node.kill()
+        killed.append(node)
+    for node in killed:
+        node.launch()
+    for node in killed:
+        node.wait_until_ready(timeout_s=90)
+        target.note(f"broker {node.broker_id} is back")
+
+
+def pause_followers(target: Target) -> None:
+    """The followers hold still, the leader goes on for a while and dies with what it has."""
+    partition = target.chance.randrange(target.partitions)
+    leader = target.deployment.leader_of(target.topic, partition)
+    others = [node for node in target.deployment.running() if node is not leader]
+    target.note(f"SIGSTOP to all brokers but {leader.broker_id}")
+    for node in others:
+        node.pause()
+    target.hold(target.chance.uniform(0.3, 1.5))
+    target.note(f"kill -9 of broker {leader.broker_id}, SIGCONT to the others")
+    leader.kill()
+    for node in others:
+        node.resume()
+    target.hold(target.chance.uniform(1, 3))
+    leader.launch()
+    leader.wait_until_ready(timeout_s=90)
+    target.note(f"broker {leader.broker_id} is back")
+
+
+def do_nothing(target: Target) -> None:
+    """Even without a fault the promises must hold."""
+    target.hold(2)
+
+
 def stop_in_order(target: Target) -> None:
     """SIGTERM and start again: a rolling restart, one broker per blow."""
     node = target.chance.choice(list(target.deployment.brokers.values()))
