@@ -272,7 +272,7 @@ async def _with_broker_id(
     chosen = log_dirs.broker_id
     if chosen is None:
         chosen = _ALONE_BROKER_ID if is_alone else await _generated_id(config, store)
-    return config.with_static({"broker.id": str(chosen)})
+    return config.with_static({"broker.id": str(chosen)}, is_id_generated=True)
 
 
 async def _generated_id(config: BrokerConfig, store: MetaStore) -> int:

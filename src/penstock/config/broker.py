@@ -83,6 +83,7 @@ class BrokerConfig(BrokerFields):
         per_broker: Mapping[str, str] | None = None,
         warnings: Iterable[str] | None = None,
         host_name: Callable[[], str] | None = None,
+        is_id_generated: bool = False,
     ) -> None:
         layers = (_known_static(static), cluster_wide or {}, per_broker or {})
         values = _DEFAULTS.copy()
@@ -90,7 +91,7 @@ class BrokerConfig(BrokerFields):
         for layer in layers:
             values.update(_parsed(layer))
         _follow_renamed(values, given)
-        rules.check_together(values)
+        rules.check_together(values, is_id_generated=is_id_generated)
         attributes = rules.derive(values, given, host_name or canonical_host_name)
         self.__dict__.update(
             attributes,
@@ -101,6 +102,7 @@ class BrokerConfig(BrokerFields):
             warnings=tuple(_unknown_warnings(static) if warnings is None else warnings),
             _stored=(layers[1], layers[2]),
             _host_name=host_name,
+            _is_id_generated=is_id_generated,
         )
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -112,13 +114,21 @@ class BrokerConfig(BrokerFields):
     def __repr__(self) -> str:
         return f"BrokerConfig(broker_id={self.broker_id}, {len(self.static)} static settings)"
 
-    def with_static(self, overrides: Mapping[str, str]) -> "BrokerConfig":
-        """The same with further static settings, as when a broker without a number gets one."""
+    def with_static(
+        self, overrides: Mapping[str, str], *, is_id_generated: bool | None = None
+    ) -> "BrokerConfig":
+        """The same with further static settings, as when a broker without a number gets one.
+
+        A generated number may be above those that people may give.
+        """
+        if is_id_generated is None:
+            is_id_generated = self.__dict__["_is_id_generated"]
         return BrokerConfig(
             {**self.static, **overrides},
             cluster_wide=self.cluster_wide,
             per_broker=self.per_broker,
             host_name=self.__dict__["_host_name"],
+            is_id_generated=is_id_generated,
         )
 
     def with_dynamic(
@@ -163,6 +173,7 @@ class BrokerConfig(BrokerFields):
             per_broker=per_broker,
             warnings=warnings,
             host_name=self.__dict__["_host_name"],
+            is_id_generated=self.__dict__["_is_id_generated"],
         )
 
     def for_listener(self, listener: str, name: str) -> Value:

@@ -78,9 +78,10 @@ def derive(values: Values, given: Set[str], host_name: Callable[[], str]) -> dic
     }
 
 
-def check_together(values: Values) -> None:
+def check_together(values: Values, *, is_id_generated: bool = False) -> None:
     """Refuse values that are each allowed and contradict each other."""
-    _check_broker_id(values)
+    if not is_id_generated:
+        _check_broker_id(values)
     for lesser, greater in _ORDERED:
         _check_order(values, lesser, greater)
     for family, rest in _BOUNDED:
