@@ -95,6 +95,7 @@ class Fetcher:
         config: Callable[[], BrokerConfig],
         now_ms: Callable[[], int],
         rate: ReplicationRate,
+        on_cut: Callable[[], None],
         on_bytes: Callable[[str, int], None],
     ) -> None:
         self.leader_id = leader_id
@@ -105,7 +106,9 @@ class Fetcher:
         self._config = config
         self._now_ms = now_ms
         self._rate = rate
+        self._on_cut = on_cut
         self._on_bytes = on_bytes
+        self._has_cut = False
         self._loop = asyncio.get_running_loop()
         self._followed: dict[Partition, Followed] = {}
         self._by_key: dict[Key, Followed] = {}
@@ -418,6 +421,9 @@ class Fetcher:
                     await asyncio.sleep(0)
         for followed in outside:
             await self._settle_out_of_range(followed)
+        if self._has_cut:
+            self._has_cut = False
+            self._on_cut()
 
     async def _take_error(self, code: ErrorCode) -> None:
         if code in _SESSION_ERRORS:
@@ -462,6 +468,7 @@ class Fetcher:
                 outside.append(followed)
                 return False
             case Taken.CUT:
+                self._has_cut = True
                 log.info(
                     "%s: Truncating %s-%d to %d, where the leader's log goes another way",
                     self,
@@ -498,6 +505,7 @@ class Fetcher:
             leader_start = await self._leader_offset(partition, asked, _EARLIEST)
             if is_current(partition, asked):
                 settle_out_of_range(partition, leader_start, leader_end)
+                self._has_cut = True
                 log.warning(
                     "%s: %s-%d was at %d, outside the leader's [%d, %d]; it goes on at %d",
                     self,

@@ -99,6 +99,7 @@ class ReplicaFetchers:
                 config=self._config,
                 now_ms=self._now_ms,
                 rate=self.rate,
+                on_cut=self._partitions.note_cut,
                 on_bytes=lambda topic, size_bytes: self.on_bytes(topic, size_bytes),
             )
         return found

@@ -117,7 +117,7 @@ class Partition:
         assert state is not None
         # Not flushed here: a thousand partitions may change leaders at once. The next flush of the
         # log brings it to the disk, and until then recovery finds it in the batches.
-        log.assign_epoch_start(state.leader_epoch, log.log_end_offset, is_alone=True)
+        log.assign_epoch_start(state.leader_epoch, log.log_end_offset, is_synced=False)
         unsettled: frozenset[int] = frozenset()
         if is_same_epoch and self.in_sync is not None:
             unsettled = self.in_sync.unsettled

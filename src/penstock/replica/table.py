@@ -207,6 +207,13 @@ class PartitionTable:
         self._log_dirs.delete_log(TopicPartition(topic, number), now_ms=self._now_ms())
         log.info("Log for partition %s-%d is scheduled for deletion", topic, number)
 
+    def note_cut(self) -> None:
+        """Logs were cut: note it before anything is appended in the place of what is gone.
+
+        A recovery that began above the cut would take records for checked that never were.
+        """
+        self._log_dirs.write_recovery_points()
+
     def set_aside_strays(self, image: ClusterImage) -> None:
         """Keep apart the logs that no topic of the cluster owns; nothing is deleted."""
         for found, topic_id in self._log_dirs.found_logs():

@@ -1,10 +1,10 @@
 """At which offset each leader epoch began: what replicas compare to find where they part.
 
 The history is kept in `leader-epoch-checkpoint` beside the segments, in the text format of
-`checkpoints.py` with lines `epoch start-offset`, and flushed with every change, because a replica
-that forgets an epoch could keep records its leader never had. A replica that is alone has nobody
-to part from: its entries are written with the log's next flush, as is the first one of a new log.
-Until then recovery finds them in the batches.
+`checkpoints.py` with lines `epoch start-offset`. What is cut off is flushed at once. What is added
+need not be, for thousands of partitions may get a new leader in one moment: it is written with the
+log's next flush, and until then recovery finds it in the batches. An epoch without a batch may be
+forgotten by a crash: nobody has a record of it, and whoever leads next begins a later one.
 """
 
 from itertools import pairwise
@@ -56,15 +56,15 @@ class LeaderEpochs:
 
     # Changing; each of these writes the file first, so that a failure changes nothing.
 
-    def assign(self, epoch: int, start_offset: int, *, is_alone: bool = False) -> None:
-        """A leader of this epoch writes from this offset on."""
+    def assign(self, epoch: int, start_offset: int, *, is_synced: bool = True) -> None:
+        """A leader of this epoch writes from this offset on; the file may wait for a flush."""
         if epoch <= self.latest:
             return
         entries = self.with_start(epoch, start_offset)
-        if is_alone:
-            self._set(entries)
-        else:
+        if is_synced:
             self._save(entries)
+        else:
+            self._set(entries)
 
     def settle(self, end_offset: int) -> None:
         """Before a flush: the file takes what concerns records that are there."""

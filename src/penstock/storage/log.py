@@ -219,7 +219,7 @@ class Log(LogState):
                 segment = roll(self, self._next_base(append), now_ms)
                 aborted_count = 0
             for epoch, start_offset in append.epochs:
-                epochs.assign(epoch, start_offset)
+                epochs.assign(epoch, start_offset, is_synced=False)  # The batches say it too.
             if update is not None and update.aborted:
                 segment.transactions.append(update.aborted)
             segment.append(append.buffers, append.size, append.placed)
@@ -368,13 +368,10 @@ class Log(LogState):
         """The largest known epoch up to `epoch`, and where it ends; (-1, -1): unknown here."""
         return self.epoch_history.end_of(epoch, self.log_end_offset)
 
-    def assign_epoch_start(self, epoch: int, offset: int, *, is_alone: bool = False) -> None:
-        """A leader of this epoch writes from this offset on.
-
-        Flushed before we return, unless there is no other replica that could hold it against us.
-        """
+    def assign_epoch_start(self, epoch: int, offset: int, *, is_synced: bool = True) -> None:
+        """A leader of this epoch writes from this offset on; unless told, flushed at once."""
         with self._lock, self._storage_errors():
-            self.epoch_history.assign(epoch, offset, is_alone=is_alone)
+            self.epoch_history.assign(epoch, offset, is_synced=is_synced)
 
     # Producers
 

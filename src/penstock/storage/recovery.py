@@ -309,6 +309,8 @@ def _recover_segment(
             if aborted:
                 segment.transactions.append(aborted)
             if header.leader_epoch > (epochs[-1].epoch if epochs else -1):
+                while epochs and epochs[-1].start_offset >= header.base_offset:
+                    epochs.pop()  # The batches are the truth; what contradicts them is older.
                 epochs.append(EpochStart(header.leader_epoch, header.base_offset))
             _index(segment, position, header)
             valid_bytes, end_offset = position + header.size_bytes, header.next_offset
