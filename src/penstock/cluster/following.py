@@ -46,19 +46,21 @@ async def follow(controller: "Controller", writes: FencedWrites, settings: Setti
     """Watch and act until the controller is over; an error of ours ends it too, and is raised."""
     stop = writes.store.on_session(_ends_on_loss(writes))
     following = _Following(controller, writes, settings)
+    # Not a task group: in Python 3.11 one that ends by an error of a task counts as cancelled, and
+    # one that is cancelled just then forgets about it.
+    tasks = [asyncio.create_task(part) for part in following.parts()]
     try:
-        async with asyncio.TaskGroup() as tasks:
-            for part in following.parts():
-                tasks.create_task(part)
-    except* NotController:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    except NotController:
         _log.info("This broker is not the controller any more")
     finally:
         stop()
         controller.stream.close()
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        # A group that fails while it is cancelled tells only of the failure.
-        raise asyncio.CancelledError
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _ends_on_loss(writes: FencedWrites) -> Callable[[SessionState], None]:

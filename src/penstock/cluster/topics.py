@@ -159,10 +159,13 @@ class Topics:
 
     async def look_again(self, name: str) -> None:
         """Finish or remove what broke off, and take over what the store has of this topic."""
-        path = znodes.topic_path(name)
-        (found,) = await self._writes.store.multi_get([path])
+        path, key = znodes.topic_path(name), ("topics", name)
+        found, config = await self._writes.store.multi_get([path, znodes.config_path(*key)])
         if found is None:
-            return self._forget(name)
+            self._forget(name)
+            if config is not None:  # Whoever removed the topic left its settings behind.
+                self._ledger.config_versions[key] = config[1].version
+            return None
         node, version = TopicNode.decode(path, found[0]), found[1].version
         if node.unsettled is not None:
             settled = await topic_steps.settle(self._writes, Unsettled(name, node, version))
