@@ -217,8 +217,8 @@ def _append_when_admitted(
             await wait
 
     filling = asyncio.ensure_future(fill_in())
-    if acks == 0:  # Nobody waits for it, so nobody would ask how it ended.
-        filling.add_done_callback(lambda done: done.cancelled() or done.exception())
+    # With acks=0, or when the client has hung up meanwhile, nobody else asks how it ended.
+    filling.add_done_callback(lambda done: done.cancelled() or done.exception())
     waits.append((answer, filling))
     return answer
 
