@@ -36,3 +36,4 @@ class Waits:
         for _, _, future in waiting:
             if not future.done():
                 future.set_exception(error)
+                future.exception()  # Who waited may have hung up; then nobody else asks for it.
