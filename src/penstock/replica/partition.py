@@ -11,15 +11,12 @@ it, and its high watermark is its end. What a follower does with an answer of it
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from penstock.cluster.image import NO_LEADER, BrokerImage, PartitionImage, PartitionState
 from penstock.errors import (
-    FencedLeaderEpoch,
     NotEnoughReplicas,
     NotEnoughReplicasAfterAppend,
     NotLeaderOrFollower,
-    OffsetNotAvailable,
     OffsetOutOfRange,
     ProtocolError,
     UnknownLeaderEpoch,
@@ -28,18 +25,18 @@ from penstock.errors import (
 from penstock.records.batch import BatchHeader
 from penstock.replica.in_sync import InSync, Proposal, Seen
 from penstock.replica.reads import FollowerFetch, FollowerWatcher, GrowthWatcher, PartitionRead
+from penstock.replica.replica import Replica
 from penstock.replica.surroundings import Surroundings
 from penstock.replica.waits import Waits
 from penstock.storage.file_slice import FileSlice
 from penstock.storage.log import Appended, Log
 
-NO_EPOCH = -1
 _EVERYTHING_CHANGED = 1 << 62  # More than anybody waits for, so that everybody looks again.
 
 __all__ = ["FollowerFetch", "GrowthWatcher", "Partition", "PartitionRead"]
 
 
-class Partition:
+class Partition(Replica):
     """A replica on this broker; only its event loop touches it."""
 
     def __init__(
@@ -52,31 +49,17 @@ class Partition:
         log: Log,
         around: Surroundings | None = None,
     ) -> None:
-        self.topic = topic
-        self.partition = partition
+        super().__init__(topic=topic, partition=partition, broker_id=broker_id, log=log)
         self.topic_id = topic_id
-        self.log = log
         self.around = around or Surroundings(broker_id=broker_id)
-        self.state: PartitionState | None = None  # None: no image named this partition yet.
         self.replicas: tuple[int, ...] = ()
-        self.is_leader = False
-        self.leader_epoch = NO_EPOCH
         self.in_sync: InSync | None = None  # None: no leader, or one without followers.
-        self._broker_id = broker_id
-        self._has_stood_down = False
         self._waits = Waits()
         self._start_waits = Waits()
         self._watchers: set[GrowthWatcher] = set()
         self._follower_watchers: set[FollowerWatcher] = set()
         self._leader_high_watermark = 0  # As the leader told us, while we follow.
         self._unseen_bytes = 0  # Appended, and not told to those who read what is committed.
-
-    def __repr__(self) -> str:
-        return f"Partition({self.topic}-{self.partition}, epoch {self.leader_epoch})"
-
-    @property
-    def key(self) -> tuple[str, int]:
-        return self.topic, self.partition
 
     # Place in the cluster
 
@@ -176,18 +159,6 @@ class Partition:
     def leader(self) -> int:
         """The broker to be fetched from; NO_LEADER: nobody leads, or nobody told."""
         return NO_LEADER if self.state is None else self.state.leader
-
-    def check_leader_epoch(self, current_leader_epoch: int) -> None:
-        """Refuse a client whose picture of the leadership is older or newer than ours (KIP-320)."""
-        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
-            return
-        if current_leader_epoch < self.leader_epoch:
-            raise FencedLeaderEpoch(f"the leader epoch is {self.leader_epoch} by now")
-        raise UnknownLeaderEpoch(f"epoch {current_leader_epoch} has not reached this broker")
-
-    def check_leader(self) -> None:
-        if not self.is_leader:
-            raise NotLeaderOrFollower(f"this broker does not lead {self.topic}-{self.partition}")
 
     # Appending
 
@@ -457,96 +428,7 @@ class Partition:
         for watcher in tuple(self._watchers):
             watcher.grown(size_bytes)
 
-    # Reading
-
-    @property
-    def high_watermark(self) -> int:
-        return self.log.high_watermark
-
-    @property
-    def last_stable_offset(self) -> int:
-        return self.log.last_stable_offset
-
-    def read(
-        self, offset: int, *, bytes_max: int, is_committed_only: bool, min_one: bool
-    ) -> PartitionRead:
-        """What a consumer may see from `offset` on; empty at the end of what is committed."""
-        log = self.log
-        if not self.is_leader:
-            self._check_readable_here(offset)
-        stable = log.last_stable_offset
-        end = stable if is_committed_only else log.high_watermark
-        if offset > log.log_end_offset or offset < log.log_start_offset:
-            raise OffsetOutOfRange(
-                f"offset {offset} is outside [{log.log_start_offset}, {log.log_end_offset}]"
-            )
-        records: FileSlice | bytes = b""
-        if offset < end:
-            records = log.read(offset, bytes_max=bytes_max, end_offset=end, min_one=min_one).records
-        aborted = None
-        if is_committed_only:
-            aborted = log.aborted_transactions(offset, end) if len(records) else ()
-        return PartitionRead(
-            records=records,
-            high_watermark=log.high_watermark,
-            last_stable_offset=stable,
-            log_start_offset=log.log_start_offset,
-            aborted=aborted,
-        )
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether consumers may read here: a follower that knows its place serves them too."""
-        return (
-            self.state is not None
-            and not self._has_stood_down
-            and (self.is_leader or self.state.leader != self._broker_id)
-        )
-
-    def _check_readable_here(self, offset: int) -> None:
-        """A follower has for consumers what it knows to be committed."""
-        if not self.is_readable:
-            self.check_leader()
-        high_watermark = self.log.high_watermark
-        if offset > high_watermark:
-            raise OffsetNotAvailable(f"this follower has records up to {high_watermark} yet")
-
-    def _marks(self, records: FileSlice | bytes) -> PartitionRead:
-        log = self.log
-        return PartitionRead(
-            records=records,
-            high_watermark=log.high_watermark,
-            last_stable_offset=log.last_stable_offset,
-            log_start_offset=log.log_start_offset,
-            aborted=None,
-        )
-
-    def diverging_epoch(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
-        """Where the reader's log parts from ours; None: it is a prefix of ours (KIP-595)."""
-        if last_fetched_epoch < 0:
-            return None
-        epoch, end_offset = self.log.epoch_end_offset(last_fetched_epoch)
-        if end_offset < 0:
-            raise OffsetOutOfRange(f"leader epoch {last_fetched_epoch} is not known here")
-        if epoch < last_fetched_epoch or end_offset < fetch_offset:
-            return epoch, end_offset
-        return None
-
-    def nothing(self, *, diverging: tuple[int, int]) -> PartitionRead:
-        """The answer to a reader whose log is not a prefix of ours: marks, and no records."""
-        log = self.log
-        return PartitionRead(
-            records=b"",
-            high_watermark=log.high_watermark,
-            last_stable_offset=log.last_stable_offset,
-            log_start_offset=log.log_start_offset,
-            aborted=None,
-            diverging=diverging,
-        )
-
-    def elsewhere(self, replica: int) -> PartitionRead:
-        """The answer to a consumer that should read from another replica: marks, no records."""
-        return replace(self._marks(b""), preferred_replica=replica)
+    # Deleting records
 
     def delete_records(self, before_offset: int) -> int:
         """Forget everything before the offset (-1: all that is committed); the new start."""

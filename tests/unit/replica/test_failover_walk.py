@@ -365,13 +365,13 @@ def summary(table: ProducerTable) -> dict[int, tuple[int, int, int, int | None]]
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from((1, 2)))
 def test_committed_records_outlive_every_walk(seed: int, min_isr: int) -> None:
     root = Path(tempfile.mkdtemp(prefix="penstock-", dir=MEMORY))
     try:
         world = World(root, Random(seed), min_isr)
-        for step in range(80):
+        for step in range(160):
             world.step()
             if step % 10 == 0:
                 world.check_logs()
