@@ -29,7 +29,7 @@ SETTINGS = {
     "transaction.state.log.min.isr": "2",
     "transaction.state.log.num.partitions": "5",
     "group.initial.rebalance.delay.ms": "0",
-    "zookeeper.session.timeout.ms": "6000",
+    "zookeeper.session.timeout.ms": "4000",
     "controlled.shutdown.retry.backoff.ms": "500",
 }
 

@@ -1,0 +1,68 @@
+"""A broker that was silent for too long finds itself replaced, and comes in again by the door."""
+
+import signal
+
+import pytest
+from tests.integration.cluster.conftest import Topics
+from tests.integration.cluster.writing import Stream, read_all
+from tests.support.cluster import Cluster
+from tests.support.waiting import eventually
+
+
+@pytest.mark.parametrize("who", ["leader", "controller"])
+def test_a_broker_that_hung_is_replaced_and_joins_again_in_the_same_process(
+    cluster: Cluster, topics: Topics, who: str
+) -> None:
+    topic = topics.create(f"hung-{who}", partitions=3)
+    with Stream(cluster.bootstrap, topic) as stream:
+        stream.until_more()
+        number = cluster.leader(topic) if who == "leader" else cluster.controller
+        hung = cluster.brokers[number]
+        registrations = hung.log.count("registered with epoch")
+        hung.send_signal(signal.SIGSTOP)
+        try:
+            others = [n for n in range(3) if n != number]
+
+            def replaced() -> bool:
+                (found,) = cluster.metadata(topic, broker=others[0]).topics
+                return all(p.leader_id in others for p in found.partitions)
+
+            eventually(replaced, timeout_s=30, what="other leaders")
+            stream.until_more()
+        finally:
+            hung.send_signal(signal.SIGCONT)
+        cluster.until_in_sync(topic)
+        stream.until_more()
+    assert hung.log.count("registered with epoch") == registrations + 1
+    assert stream.failed == []
+    found = [int(value) for value in read_all(cluster.bootstrap, topic)]
+    assert set(stream.acked) <= set(found)
+    assert len(found) == len(set(found))
+
+
+def test_a_registration_that_somebody_removed_is_made_again(
+    cluster: Cluster, topics: Topics
+) -> None:
+    from kazoo.client import KazooClient
+
+    topic = topics.create("deregistered", partitions=3)
+    client = KazooClient(cluster.zookeeper.connect)
+    client.start()
+    try:
+        with Stream(cluster.bootstrap, topic) as stream:
+            stream.until_more()
+            epoch = client.exists("/brokers/ids/1").czxid
+            client.delete("/brokers/ids/1")
+
+            def is_back() -> bool:
+                node = client.exists("/brokers/ids/1")
+                return node is not None and node.czxid > epoch
+
+            eventually(is_back, timeout_s=30, what="another registration")
+            cluster.until_in_sync(topic)
+            stream.until_more()
+    finally:
+        client.stop()
+        client.close()
+    assert stream.failed == []
+    assert set(stream.acked) <= {int(value) for value in read_all(cluster.bootstrap, topic)}
