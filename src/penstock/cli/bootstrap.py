@@ -60,7 +60,10 @@ def bootstrap_of(
 
 
 def brokers_behind(address: str, settings: Mapping[str, object] | None = None) -> str:
-    """The brokers meant by `--zookeeper ADDRESS`: a broker that listens there is one itself."""
+    """The brokers meant by `--zookeeper ADDRESS`: those that registered there.
+
+    A broker alone keeps its metadata itself; it may be named here in place of a ZooKeeper.
+    """
     from penstock.client.connection import Connection, parse_addresses
     from penstock.client.errors import ClientError
     from penstock.client.security import Security
@@ -73,10 +76,16 @@ def brokers_behind(address: str, settings: Mapping[str, object] | None = None) -
         except ClientError:
             continue
         return f"{host}:{port}"
-    raise CommandError(
-        f"No broker answers at {servers}. --zookeeper is kept for old scripts and takes a "
-        "broker's address; name the broker with --bootstrap-server host:port."
-    )
+    from penstock.cli.zookeeper_brokers import brokers_in_zookeeper
+
+    protocol = str((settings or {}).get("security.protocol") or "PLAINTEXT")
+    found = brokers_in_zookeeper(address, protocol)
+    if found is None:
+        raise CommandError(
+            f"Neither a ZooKeeper nor a broker answers at {servers}. "
+            "Name a broker with --bootstrap-server host:port."
+        )
+    return found
 
 
 def admin_of(parser: ToolParser, options: argparse.Namespace) -> "Admin":

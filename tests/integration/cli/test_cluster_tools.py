@@ -222,3 +222,14 @@ def test_a_developers_cluster_keeps_its_data(tmp_path: Path) -> None:
             assert process.wait(90) == 0, process.stderr.read() if process.stderr else ""
     configs = sorted(file.name for file in (tmp_path / "dev" / "config").iterdir())
     assert configs == ["server-0.properties", "server-1.properties", "zookeeper.properties"]
+
+
+def test_brokers_are_found_by_the_address_of_their_zookeeper(cluster: Cluster) -> None:
+    at = cluster.zookeeper.connect
+    made = ["--create", "--topic", "of-old", "--partitions", 1, "--replication-factor", 3]
+    assert run("topics", "--zookeeper", at, *made).out == "Created topic of-old.\n"
+    assert "of-old" in run("topics", "--zookeeper", at, "--list").lines
+    wrong = run("topics", "--zookeeper", f"{at}/elsewhere", "--list")
+    assert wrong.code == 1
+    assert "knows of no live broker" in wrong.err
+    assert "elsewhere" not in run("zookeeper-shell", at, "ls", "/").out

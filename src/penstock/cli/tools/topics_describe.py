@@ -2,6 +2,8 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
 
 from penstock.cli.topic_filter import topic_pattern
 from penstock.client.admin import Admin
@@ -11,10 +13,13 @@ from penstock.client.operations.configs import (
     ConfigSource,
     ResourceType,
 )
+from penstock.client.operations.reassignments import PartitionReassignment
 from penstock.client.operations.topics import PartitionDescription, TopicDescription
-from penstock.client.values import Node
-from penstock.errors import CommandError
+from penstock.client.values import Node, TopicPartition
+from penstock.errors import ClusterAuthorization, CommandError, UnsupportedVersion
 from penstock.protocol.primitives import uuid_from_text, uuid_text
+
+Moves: TypeAlias = Mapping[TopicPartition, PartitionReassignment]
 
 
 def describe(admin: Admin, options: argparse.Namespace) -> None:
@@ -23,9 +28,10 @@ def describe(admin: Admin, options: argparse.Namespace) -> None:
     resources = [ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics]
     configs = admin.describe_configs(resources, synonyms=False) if resources else {}
     alive = {broker.node.id for broker in admin.describe_cluster().brokers}
+    moves = _moves(admin) if topics else {}
     for topic in topics:
         own = configs[ConfigResource(ResourceType.TOPIC, topic.name)]
-        for line in lines(topic, own, options, alive):
+        for line in lines(topic, own, options, alive, moves):
             print(line)
 
 
@@ -34,26 +40,33 @@ def lines(
     configs: Sequence[ConfigEntry],
     options: argparse.Namespace,
     alive: set[int],
+    moves: Moves = MappingProxyType({}),
 ) -> list[str]:
     """The lines of one topic, as the filters want them."""
     filtered = any(getattr(options, name) for name in _PARTITION_FILTERS)
     if options.topics_with_overrides:
         own = [c for c in configs if c.source is ConfigSource.DYNAMIC_TOPIC_CONFIG]
-        return [header_line(topic, configs)] if own else []
-    shown = [] if filtered else [header_line(topic, configs)]
+        return [header_line(topic, configs, moves)] if own else []
+    shown = [] if filtered else [header_line(topic, configs, moves)]
     values = {entry.name: entry.value for entry in configs}
-    return shown + [
-        partition_line(topic.name, partition)
-        for partition in topic.partitions
-        if not filtered or _is_wanted(partition, values, options, alive)
-    ]
+    for partition in topic.partitions:
+        move = moves.get(TopicPartition(topic.name, partition.partition))
+        if not filtered or _is_wanted(partition, values, options, alive, move):
+            shown.append(partition_line(topic.name, partition, move))
+    return shown
 
 
-def header_line(topic: TopicDescription, configs: Sequence[ConfigEntry]) -> str:
+def header_line(
+    topic: TopicDescription,
+    configs: Sequence[ConfigEntry],
+    moves: Moves = MappingProxyType({}),
+) -> str:
     """`Topic: x	TopicId: ...	PartitionCount: 1	ReplicationFactor: 1	Configs: ...`."""
     changed = [c for c in configs if c.source is not ConfigSource.DEFAULT_CONFIG]
     settings = ",".join(f"{c.name}={c.value}" for c in changed)
-    replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
+    first = topic.partitions[0] if topic.partitions else None
+    move = moves.get(TopicPartition(topic.name, first.partition)) if first else None
+    replicas = _replication_factor(first, move) if first else 0
     return "\t".join(
         (
             f"Topic: {topic.name}",
@@ -65,8 +78,16 @@ def header_line(topic: TopicDescription, configs: Sequence[ConfigEntry]) -> str:
     )
 
 
-def partition_line(topic: str, partition: PartitionDescription) -> str:
+def partition_line(
+    topic: str, partition: PartitionDescription, move: PartitionReassignment | None = None
+) -> str:
     """`	Topic: x	Partition: 0	Leader: 0	Replicas: 0	Isr: 0	Elr: 	LastKnownElr: `."""
+    moving: tuple[str, ...] = ()
+    if move is not None:
+        moving = (
+            f"Adding Replicas: {_maybe(move.adding)}",
+            f"Removing Replicas: {_maybe(move.removing)}",
+        )
     leader = "none" if partition.leader is None else str(partition.leader.id)
     return "\t".join(
         (
@@ -76,6 +97,7 @@ def partition_line(topic: str, partition: PartitionDescription) -> str:
             f"Leader: {leader}",
             f"Replicas: {_ids(partition.replicas)}",
             f"Isr: {_ids(partition.isr)}",
+            *moving,
             f"Elr: {_maybe(partition.elr)}",
             f"LastKnownElr: {_maybe(partition.last_known_elr)}",
         )
@@ -95,15 +117,32 @@ def _is_wanted(
     configs: Mapping[str, str | None],
     options: argparse.Namespace,
     alive: set[int],
+    move: PartitionReassignment | None,
 ) -> bool:
     isr_min = int(configs.get("min.insync.replicas") or 1)
     leaderless = partition.leader is None or partition.leader.id not in alive
+    expected = _replication_factor(partition, move)
     return bool(
-        (options.under_replicated_partitions and len(partition.isr) < len(partition.replicas))
+        (options.under_replicated_partitions and len(partition.isr) < expected)
         or (options.unavailable_partitions and leaderless)
         or (options.under_min_isr_partitions and len(partition.isr) < isr_min)
         or (options.at_min_isr_partitions and len(partition.isr) == isr_min)
     )
+
+
+def _replication_factor(partition: PartitionDescription, move: PartitionReassignment | None) -> int:
+    """Replicas that are only coming do not count yet, or every move would look like trouble."""
+    changing = {*move.adding, *move.removing} if move is not None else set()
+    if move is None or not changing.intersection(node.id for node in partition.replicas):
+        return len(partition.replicas)
+    return len(move.replicas) - len(move.adding)
+
+
+def _moves(admin: Admin) -> Moves:
+    try:
+        return admin.list_partition_reassignments()
+    except (UnsupportedVersion, ClusterAuthorization):
+        return {}  # An old broker has none to tell of; who may not know sees the rest.
 
 
 def _wanted(admin: Admin, options: argparse.Namespace) -> list[TopicDescription]:

@@ -8,8 +8,9 @@ import pytest
 from penstock.cli.tools import topics
 from penstock.cli.tools.topics_describe import header_line, lines, partition_line
 from penstock.client.operations.configs import ConfigEntry, ConfigSource
+from penstock.client.operations.reassignments import PartitionReassignment
 from penstock.client.operations.topics import PartitionDescription, TopicDescription
-from penstock.client.values import Node
+from penstock.client.values import Node, TopicPartition
 from penstock.errors import CommandError
 
 NODES = tuple(Node(i, "h", 9092 + i) for i in range(3))
@@ -131,3 +132,25 @@ def test_a_wrong_command_line_is_refused_with_code_1(
         topics.main(argv)
     assert end.value.code == 1
     assert capsys.readouterr().err.startswith(sentence)
+
+
+def test_a_partition_on_the_move_shows_where_to_and_is_not_under_replicated() -> None:
+    at = TopicPartition("my-topic", 0)
+    moves = {at: PartitionReassignment(replicas=(0, 1, 2), adding=(2,), removing=(0,))}
+    moving = PartitionDescription(
+        partition=0,
+        leader=NODES[0],
+        leader_epoch=0,
+        replicas=NODES,
+        isr=NODES[:2],
+        offline=(),
+        elr=(),
+        last_known_elr=(),
+    )
+    described = topic(moving)
+    head, line = lines(described, CONFIGS, filters(), {0, 1, 2}, moves)
+    assert "\tReplicationFactor: 2\t" in head
+    assert "\tIsr: 0,1\tAdding Replicas: 2\tRemoving Replicas: 0\tElr: \t" in line
+    late = filters(under_replicated_partitions=True)
+    assert lines(described, CONFIGS, late, {0, 1, 2}, moves) == []
+    assert len(lines(described, CONFIGS, late, {0, 1, 2})) == 1
