@@ -122,4 +122,4 @@ _LISTED = (
     shimmed("failing-disk", "writes or syncs fail with EIO", shim.failing_disk),
 )
 FAULTS = {fault.name: fault for fault in _LISTED}
-SHORT = ("kill-leader", "kill-controller", "pause-leader", "kill-all", "kill-zookeeper", "roll")
+SHORT = ("kill-leader", "kill-controller", "pause-leader", "kill-all")

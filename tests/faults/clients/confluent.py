@@ -1,6 +1,7 @@
 """confluent-kafka, on librdkafka."""
 
 import argparse
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ from tests.faults.clients.family import (
 
 ERRORS: tuple[type[Exception], ...] = (KafkaException, RuntimeError, BufferError)
 _PURGED = {KafkaError._PURGE_QUEUE, KafkaError._QUEUE_FULL}
-COMMON = {
+COMMON: dict[str, Any] = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 300,
     "retry.backoff.ms": 50,
@@ -34,6 +35,8 @@ COMMON = {
     "topic.metadata.refresh.interval.ms": 5000,
     "log_level": 3,
 }
+if os.environ.get("FAULT_CLIENT_LOG") == "DEBUG":
+    COMMON |= {"log_level": 7, "debug": "eos,protocol"}
 
 
 class ConfluentSender:
