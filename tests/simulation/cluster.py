@@ -42,7 +42,18 @@ def _with_watchers_in_order(made: Partition, /, **parts: Any) -> None:
     made._follower_watchers = InOrder()  # type: ignore[assignment]
 
 
+_move_high_watermark = Partition._set_high_watermark
+commit_observers: list[Callable[[Partition], None]] = []  # Told of each move of a watermark.
+
+
+def _observed(partition: Partition, offset: int) -> None:
+    _move_high_watermark(partition, offset)
+    for observe in commit_observers:
+        observe(partition)
+
+
 Partition.__init__ = _with_watchers_in_order  # type: ignore[method-assign]
+Partition._set_high_watermark = _observed  # type: ignore[method-assign]
 
 SESSION_S = 3.0
 

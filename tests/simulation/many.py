@@ -11,12 +11,14 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 
 from tests.simulation import determinism
+from tests.simulation.mutants import MUTANTS, Mutant
 from tests.simulation.run import Report, simulate
 
+DURATION_S = 30.0
 _MEMORY = Path("/dev/shm")  # A disk of memory, where there is one.
 
 
@@ -26,19 +28,20 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument("--processes", type=int, default=2, help="how many at once")
-    parser.add_argument("--duration", type=float, default=30.0, help="virtual seconds of faults")
+    parser.add_argument(
+        "--duration", type=float, default=DURATION_S, help="virtual seconds of faults"
+    )
     parser.add_argument("--mutant", help="take one guard out of the product first")
+    parser.add_argument("--mutants", action="store_true", help="show that every one is noticed")
     parser.add_argument("--stop", action="store_true", help="stop at the first violation")
     parser.add_argument("-v", action="store_true", dest="verbose", help="show all that happens")
     asked = parser.parse_args(arguments)
     seeds = (
         [asked.seed] if asked.seed is not None else range(asked.first, asked.first + asked.seeds)
     )
-    prepare = None
-    if asked.mutant:
-        from tests.simulation.mutants import MUTANTS
-
-        prepare = MUTANTS[asked.mutant]
+    if asked.mutants:
+        return hunt(asked.seeds, processes=asked.processes, duration_s=asked.duration)
+    prepare = MUTANTS[asked.mutant].apply if asked.mutant else None
     reports = []
     for report in run_all(
         seeds,
@@ -57,6 +60,28 @@ def main(arguments: Sequence[str]) -> int:
             break
     print(summary(reports))
     return 1 if any(report.violations for report in reports) else 0
+
+
+def hunt(seeds_max: int, *, processes: int, duration_s: float) -> int:
+    """Each mutant until it is noticed, at most on so many seeds."""
+    blind = 0
+    for name, mutant in MUTANTS.items():
+        found = noticed(mutant, seeds_max, processes=processes, duration_s=duration_s)
+        blind += found is None
+        told = f"seed {found.seed}: {found.violations[0][:160]}" if found else "NOT NOTICED"
+        print(f"without {name}: {told}", flush=True)
+    return 1 if blind else 0
+
+
+def noticed(
+    mutant: Mutant, seeds_max: int, *, processes: int = 2, duration_s: float = DURATION_S
+) -> Report | None:
+    seeds = range(mutant.seed, mutant.seed + seeds_max)
+    runs = run_all(seeds, processes=processes, duration_s=duration_s, prepare=mutant.apply)
+    try:
+        return next((report for report in runs if report.violations), None)
+    finally:
+        runs.close()
 
 
 def summary(reports: Sequence[Report]) -> str:
@@ -78,10 +103,10 @@ def run_all(
     seeds: Iterable[int],
     *,
     processes: int = 2,
-    duration_s: float = 30.0,
+    duration_s: float = DURATION_S,
     shown: bool = False,
     prepare: Callable[[], None] | None = None,
-) -> Iterator[Report]:
+) -> Generator[Report, None, None]:
     """Reports as the runs end."""
     waiting = list(reversed(list(seeds)))
     running: dict[int, tuple[int, int, Path]] = {}

@@ -7,7 +7,7 @@ numbers are those of the invariants in docs/adr/0019-simulator.md.
 import asyncio
 from collections.abc import Iterator, Sequence
 
-from tests.simulation.cluster import Machine, World
+from tests.simulation.cluster import Machine, World, commit_observers
 from tests.simulation.history import Place
 from tests.simulation.store import SimStore
 
@@ -26,12 +26,12 @@ class Oracle:
         self._history = world.history
         self._tree = world.ensemble.tree
         self._states: dict[Place, PartitionState] = {}
-        self._topic_ids: dict[Place, bytes] = {}
         self._committed: dict[tuple[bytes, int], int] = {}  # By topic id: the highest watermark.
         self._stalled: dict[tuple[Place, str], tuple[int, int, int]] = {}
         self.elections = 0
         self.isr_changes = 0
         world.ensemble.observers.append(self._judge_write)
+        commit_observers.append(self._note_committed)
 
     # The store, write by write
 
@@ -49,6 +49,8 @@ class Oracle:
         self._states[place] = state
         if before is None or stat.version == 0:
             return
+        if place[0] not in self._history.loose_topics:
+            self._judge_candidates(place, state)
         if state.leader_epoch < before.leader_epoch:
             self._violate("I3", place, before, state, "the leader epoch went back")
         is_same_epoch = state.leader_epoch == before.leader_epoch
@@ -137,9 +139,7 @@ class Oracle:
             return
         place: Place = (partition.topic, partition.partition)
         high_watermark = partition.log.high_watermark
-        known = (partition.topic_id, partition.partition)
-        self._committed[known] = max(self._committed.get(known, 0), high_watermark)
-        self._topic_ids[place] = partition.topic_id
+        self._note_committed(partition)
         in_sync, stored = partition.in_sync, self._states.get(place)
         if in_sync is None or stored is None:
             return
@@ -152,6 +152,13 @@ class Oracle:
                 f"the store has {stored}"
             )
         self._judge_standstill(place, machine, state, high_watermark)
+
+    def _note_committed(self, partition: Partition) -> None:
+        if partition.is_leader:
+            known = (partition.topic_id, partition.partition)
+            self._committed[known] = max(
+                self._committed.get(known, 0), partition.log.high_watermark
+            )
 
     def _judge_standstill(
         self, place: Place, machine: Machine, state: PartitionState, high_watermark: int
