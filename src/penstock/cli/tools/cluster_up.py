@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ _STOP_S = 45.0
 _LOOK_S = 0.1
 _LOG_LINES_SHOWN = 15
 _PR_SET_PDEATHSIG = 1
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,9 +122,12 @@ def _start(name: str, files: ServerFiles, command: Sequence[str]) -> Running:
 
 
 def _end_with_parent() -> None:
-    """Have the kernel stop the process if we are killed; systems without that do without."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    """Have the kernel stop the process if we are killed; systems without that do without.
+
+    Runs between fork and exec, where no lock may be taken: the function was looked up before.
+    """
+    if _PRCTL is not None:
+        _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _zookeeper(server: ServerFiles) -> Sequence[str]:
