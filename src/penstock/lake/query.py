@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -30,6 +31,9 @@ from penstock.lake.spec import OWN_FOLDER, Merge, TableSpec, parse_partitioning
 from penstock.lake.tables import open_table, remember_spec, remove_leftovers
 
 _OUR_ERROR = re.compile(r"^\s*(?:penstock\.[\w.]+): (.+)$", re.MULTILINE)
+
+# What a call into Spark raises when its process has died.
+_SPARK_IS_GONE = (Py4JError, ConnectionError)
 
 # By directory: the queries of this process, so that one that has failed does not keep its table.
 _running: dict[str, "LakeQuery"] = {}
@@ -153,7 +157,10 @@ class LakeQuery:
 
     @property
     def isActive(self) -> bool:  # noqa: N802
-        active = self._query.isActive
+        try:
+            active = self._query.isActive
+        except _SPARK_IS_GONE:
+            active = False  # The query went with it, and must not keep the table.
         if not active:
             self._lock.release()
         return active

@@ -87,7 +87,9 @@ def _launch(conf: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":
         raise CommandError("Spark runs already in this process; a supervisor needs its own.")
     os.environ["JAVA_HOME"] = str(find_java_home())
     os.environ["PYSPARK_PYTHON"] = sys.executable  # The JVM starts its workers with it.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # We tell ourselves that it is gone.
+    # We tell ourselves when Spark is gone; py4j would say so by the root logger as well.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_py4j)  # Adding it again changes nothing.
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists() and log.stat().st_size > _LOG_BYTES_MAX:
         log.replace(log.with_suffix(".log.1"))
@@ -102,6 +104,10 @@ def _launch(conf: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":
     SparkContext._ensure_initialized(gateway=gateway)
     process: subprocess.Popen[bytes] = gateway.proc
     return process
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return "/py4j/" not in record.pathname
 
 
 def _hush(spark: "SparkSession") -> None:

@@ -40,6 +40,8 @@ STARTING, RUNNING, WAITING = "starting", "running", "waiting"
 FAILED, STOPPED, FINISHED = "failed", "stopped", "finished"
 _ENDED = (FAILED, STOPPED, FINISHED)
 
+_SPARK_ENDED = Failure("Spark's process ended unexpectedly; it is started again", False)
+
 Report = Callable[[str], None]
 
 
@@ -146,10 +148,9 @@ class Supervisor:
         if self._engine is not None:
             self._engine.stop()
             self._engine = None
-            failure = Failure("Spark's process ended unexpectedly; it is started again", False)
             for run in self._runs:
                 if run.handle is not None:
-                    self._fail(run, failure)
+                    self._fail(run, _SPARK_ENDED)
         if self._engine_failures and stop.wait(pause_s(self._engine_failures)):
             return
         try:
@@ -177,7 +178,8 @@ class Supervisor:
                 once=self._order.once,
             )
         except Exception as error:  # noqa: BLE001  (whatever the user's function raises is told)
-            self._fail(run, _failure_at_start(error, run))
+            alive = self._engine.is_alive
+            self._fail(run, _failure_at_start(error, run) if alive else _SPARK_ENDED)
             return
         run.settles_until_s = time.monotonic() + _SETTLE_S
         self._set(run, state=RUNNING, query_id=str(run.handle.id))
@@ -368,11 +370,11 @@ def _settles(run: _Run) -> bool:
     return message.startswith(("Initializing", "Getting offsets"))
 
 
-def _spark_is_gone() -> type[Exception]:
-    """What a call into Spark raises while its process dies."""
+def _spark_is_gone() -> tuple[type[Exception], ...]:
+    """What a call into Spark raises while its process dies, and when it is dead."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
-    return cast(type[Exception], Py4JError)
+    return cast(type[Exception], Py4JError), ConnectionError
 
 
 def _route(run: _Run) -> str:

@@ -5,7 +5,8 @@ So `kafka-consumer-groups --describe` and every exporter show its lag. The group
 id on the driver, only in the tasks: so the first task of a run commits where it begins, with a word
 that the driver chose, and the driver looks for the group in which that word stands.
 
-The commits are a report. Where a query goes on after a restart is in its checkpoint alone.
+The commits are a report. Where a query goes on after a restart is in its checkpoint alone. Spark
+does not tell a source that its only batch is done (`trigger(once=True)`): the next run reports it.
 """
 
 import uuid

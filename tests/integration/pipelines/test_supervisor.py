@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from deltalake import DeltaTable
 from tests.support.broker import BrokerProcess
 from tests.support.pipelines import PipelineProcess, records_of, run_command, send, values_of
 from tests.support.processes import assert_group_is_gone
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.timeout(400)
 PIPELINES = """
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
-from penstock.pipelines import Topic, pipeline
+from penstock.pipelines import Table, Topic, pipeline
 
 SCHEMA = "id LONG, cents LONG"
 OFTEN = "200 milliseconds"
@@ -43,6 +44,11 @@ def tolerant(orders):
 def totals(orders):
     whole = orders.where("id IS NOT NULL").groupBy(F.lit("orders").alias("all"))
     return whole.agg(F.sum("cents").alias("cents"))
+
+@pipeline(inputs=Topic("orders", value=SCHEMA, on_error="null"), trigger=OFTEN,
+          output=Table("TABLE"))
+def landed(orders):
+    return orders.where("id IS NOT NULL").select("id", "cents")
 """
 WAIT_S = 120
 
@@ -55,7 +61,7 @@ def order(number: int) -> tuple[str, str]:
 def supervisor(broker: BrokerProcess, tmp_path: Path) -> Iterator[PipelineProcess]:
     """Running, with one good order in the topic; killed with all its own at the end."""
     file = tmp_path / "orders.py"
-    file.write_text(PIPELINES)
+    file.write_text(PIPELINES.replace("TABLE", str(tmp_path / "table")))
     send(broker.address, "orders", [order(1)])
     running = PipelineProcess([file], broker.address, tmp_path)
     yield running
@@ -108,6 +114,7 @@ def test_a_supervisor_runs_tells_stops_and_resets(
     send(address, "orders", [order(5)])
     eventually(lambda: ids("tolerant") == [1, 3, 4, 5], timeout_s=WAIT_S, what="order 5")
     eventually(lambda: last_total(address) == 1300, timeout_s=WAIT_S, what="the total with 5")
+    eventually(lambda: ids_in(tmp_path / "table") == [1, 3, 4, 5], timeout_s=WAIT_S, what="a table")
     assert "tolerant failed: Spark's process ended unexpectedly" in supervisor.log
     assert supervisor.log.count("Spark is ready") == 2, supervisor.log
     assert java_of(supervisor).pid != killed.pid
@@ -138,6 +145,11 @@ def java_of(supervisor: PipelineProcess) -> psutil.Process:
     family = psutil.Process(supervisor.process.pid).children(recursive=True)
     (found,) = [one for one in family if one.name() == "java"]
     return found
+
+
+def ids_in(table: Path) -> list[int]:
+    """Of the orders in a Delta table."""
+    return sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist())
 
 
 def last_total(address: str) -> int | None:
