@@ -292,7 +292,10 @@ class SimStore:
         return await answer
 
     def _arrive(self, generation: int, answer: "asyncio.Future[T]", work: Callable[[], T]) -> None:
-        if generation != self._generation or not self._ensemble.reaches(self.process.name):
+        if generation != self._generation:
+            return
+        if not self._ensemble.reaches(self.process.name):
+            self._miss()
             return
         outcome: Callable[[], None]
         if not self._ensemble.is_alive(self):
@@ -313,7 +316,9 @@ class SimStore:
         self._last_reply_s = max(self._last_reply_s, loop.time() + self._ensemble.delay_s())
 
         def arrive() -> None:
-            if generation == self._generation and self._is_linked:
+            if not self._ensemble.reaches(self.process.name):
+                self._miss()
+            elif generation == self._generation and self._is_linked:
                 outcome()
 
         # As the broker's process: not while it is paused, never once it is dead.
@@ -322,6 +327,7 @@ class SimStore:
     def deliver_event(self, watcher: "asyncio.Future[WatchEvent]", event: WatchEvent) -> None:
         if not self._is_linked or not self._ensemble.reaches(self.process.name):
             self._undelivered.append((watcher, event))
+            self._miss()
             return
         loop, generation = self._ensemble.loop, self._generation
         self._last_reply_s = max(self._last_reply_s, loop.time() + self._ensemble.delay_s())
@@ -335,6 +341,17 @@ class SimStore:
         loop.call_at(self._last_reply_s, arrive, context=self.process.context)
 
     # The session as its client sees it
+
+    def _miss(self) -> None:
+        """Something was lost on the way: the connection breaks, even if the path heals before."""
+        loop, generation = self._ensemble.loop, self._generation
+
+        def give_up() -> None:
+            if generation == self._generation:
+                self.disconnect()
+
+        wait_s = self._ensemble.rng.random() * self.timeout_s * 2 / 3
+        loop.call_later(wait_s, give_up, context=NATURE)
 
     def disconnect(self) -> None:
         """The connection breaks: what was asked on it stays unanswered."""

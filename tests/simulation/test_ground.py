@@ -217,7 +217,11 @@ async def test_a_write_on_a_breaking_link_is_done_or_not_and_nobody_tells(
             await asyncio.sleep(0.1)
         before = (await other.get("/n"))[1].version
         writing = asyncio.ensure_future(store.multi([Set("/n", b"")]))
-        await asyncio.sleep(rng.random() * 0.004)
+        await asyncio.sleep(rng.random() * 0.002)
+        if rng.random() < 0.5:  # On its way, it is swallowed; answered, the answer is.
+            ensemble.cut("one")
+            await asyncio.sleep(0.1)
+            ensemble.heal("one")
         ensemble.reset("one")
         await asyncio.sleep(1)
         try:
