@@ -157,6 +157,8 @@ class ClusterMember:
                 await asyncio.sleep(_REOPEN_S)
             finally:
                 await self._stand_down(store)
+            if self._is_leaving:
+                return  # Its session ended while it was on its way out: it does not come back.
             store = await self._reopened()
 
     async def _reopened(self) -> MetaStore:
