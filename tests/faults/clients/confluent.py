@@ -21,11 +21,17 @@ from tests.faults.clients.family import (
     Place,
     Record,
     Sender,
+    bounded,
     number,
     payload,
 )
 
-ERRORS: tuple[type[Exception], ...] = (KafkaException, RuntimeError, BufferError)
+ERRORS: tuple[type[Exception], ...] = (
+    KafkaException,
+    RuntimeError,
+    BufferError,
+    TimeoutError,
+)
 _PURGED = {KafkaError._PURGE_QUEUE, KafkaError._QUEUE_FULL}
 COMMON: dict[str, Any] = {
     "reconnect.backoff.ms": 20,
@@ -35,6 +41,7 @@ COMMON: dict[str, Any] = {
     "topic.metadata.refresh.interval.ms": 5000,
     "log_level": 3,
 }
+_STUCK: list[Producer] = []
 if os.environ.get("FAULT_CLIENT_LOG") == "DEBUG":
     COMMON |= {"log_level": 7, "debug": "eos,protocol"}
 
@@ -93,9 +100,12 @@ class ConfluentSender:
 
     def send_offsets(self, offsets: Mapping[Place, int], reader: "ConfluentReader") -> None:
         listed = [TopicPartition(t, p, offset) for (t, p), offset in offsets.items()]
-        self.producer.send_offsets_to_transaction(
-            listed, reader.consumer.consumer_group_metadata(), 20
-        )
+        group = reader.consumer.consumer_group_metadata()
+        try:
+            bounded(lambda: self.producer.send_offsets_to_transaction(listed, group, 20))
+        except TimeoutError:
+            _STUCK.append(self.producer)  # Its end would wait too.
+            raise
 
     def close(self) -> None:
         self.producer.purge()

@@ -6,6 +6,7 @@ cluster in trouble is in its module's `ERRORS`.
 """
 
 import argparse
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -50,6 +51,32 @@ class Family(Protocol):
 
     def sender(self, options: argparse.Namespace, *, transactional_id: str | None) -> Sender: ...
     def reader(self, options: argparse.Namespace, *, group: str | None) -> Reader: ...
+
+
+def bounded(call: Callable[[], object], seconds: float = 25) -> None:
+    """Wait for so long and no longer, for calls that libraries have been seen to hang in.
+
+    kafka-python 3.0.12 forgets a transactional request whose coordinator cannot be reached at the
+    moment of sending; librdkafka 2.16 may never send the TxnOffsetCommit that follows a repeated
+    AddOffsetsToTxn. Both then wait for ever, with no request open at any broker.
+    """
+    outcome: list[BaseException | None] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
+            outcome.append(error)
+        else:
+            outcome.append(None)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise TimeoutError(f"no end of {call} within {seconds:g} s")
+    if outcome[0] is not None:
+        raise outcome[0]
 
 
 def payload(value: int) -> bytes:

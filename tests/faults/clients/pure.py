@@ -1,9 +1,8 @@
 """kafka-python: the client that is Python all the way down."""
 
 import argparse
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -11,7 +10,7 @@ from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
-from tests.faults.clients.family import Done, OnAssign, Place, Record, number, payload
+from tests.faults.clients.family import Done, OnAssign, Place, Record, bounded, number, payload
 
 ERRORS: tuple[type[Exception], ...] = (KafkaError, AssertionError, OSError)
 COMMON = {
@@ -21,28 +20,6 @@ COMMON = {
     "retry_backoff_ms": 50,
     "metadata_max_age_ms": 5000,
 }
-
-
-def bounded(call: Callable[[], object], seconds: float = 20) -> None:
-    """Wait for so long: a transactional request whose coordinator cannot be reached at the moment
-    of sending is forgotten by the library (3.0.12), and its caller would wait for ever."""
-    outcome: list[BaseException | None] = []
-
-    def run() -> None:
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - handed to the caller
-            outcome.append(error)
-        else:
-            outcome.append(None)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not outcome:
-        raise TimeoutError(f"no end of {call} within {seconds:g} s")
-    if outcome[0] is not None:
-        raise outcome[0]
 
 
 class PureSender:
