@@ -5,12 +5,16 @@ that live on when a broker is killed, on the same two or more cores as everythin
 """
 
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Self
 
+from tests.support.processes import ROOT
 from tests.support.waiting import eventually
 
 from bench.clusters import (
@@ -251,26 +255,44 @@ def first_byte(data: Path, topic: str) -> float:
 
 
 class Watch:
-    """Looks at a topic all the time, and remembers which partitions were not whole."""
+    """Writes to a topic all the time, and remembers which partitions were not whole meanwhile."""
 
     def __init__(self, subject: Subject, topic: str) -> None:
         self.subject = subject
         self.topic = topic
+        self.looks = 0
         self.shrunk: list[int] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
+        self._writer: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> Self:
+        shape = ["--topic", self.topic, "--partitions", str(PARTITIONS), *RECORD]
+        pace = ["--batch-bytes", "1200", "--count", "1000000", "--per-s", "200"]
+        command = [sys.executable, "-m", "bench.cluster_load", "paced", *shape, *pace]
+        self._writer = subprocess.Popen(
+            [*command, "--address", self.subject.bootstrap], cwd=ROOT, stdout=subprocess.DEVNULL
+        )
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join(30)
+        assert self._writer is not None
+        is_writing = self._writer.poll() is None
+        self._writer.kill()
+        self._writer.wait()
+        if not is_writing or not self.looks:
+            raise RuntimeError("the other partitions could not be written to or looked at")
 
     def _look(self) -> None:
         while not self._over.wait(0.2):
-            parts = self.subject.partitions(self.topic)
+            try:
+                parts = self.subject.partitions(self.topic)
+            except AssertionError:
+                continue  # The one that starts may be asked too early.
+            self.looks += 1
             self.shrunk += [p.partition for p in parts if len(p.isr) < len(p.replicas)]
 
 
