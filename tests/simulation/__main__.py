@@ -8,6 +8,7 @@ if os.environ.get("PYTHONHASHSEED") != "0":
     os.environ["PYTHONHASHSEED"] = "0"
     os.execv(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]])
 
+import tests.simulation.determinism  # noqa: F401 - before anything of the product
 from tests.simulation.many import main
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ The parent imports everything and simulates nothing, so every run begins from th
 
 import argparse
 import gc
+import importlib
 import os
 import pickle
 import shutil
@@ -18,7 +19,24 @@ from tests.simulation import determinism
 from tests.simulation.mutants import MUTANTS, Mutant
 from tests.simulation.run import Report, simulate
 
-DURATION_S = 30.0
+from penstock.broker.dispatch import HANDLERS, PEER_HANDLERS
+from penstock.protocol.apis import ApiKey, request_class, response_class
+from penstock.replica.fetcher import FETCH_VERSION
+
+DURATION_S = 20.0
+_SPOKEN = (
+    (ApiKey.PRODUCE, 9),
+    (ApiKey.FETCH, 11),
+    (ApiKey.FETCH, FETCH_VERSION),
+    (ApiKey.LIST_OFFSETS, 5),
+    (ApiKey.METADATA, 9),
+    (ApiKey.INIT_PRODUCER_ID, 4),
+    (ApiKey.CREATE_TOPICS, 5),
+    (ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0),
+    (ApiKey.ELECT_LEADERS, 2),
+    (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1),
+    *((key, 0) for key in PEER_HANDLERS),
+)
 _MEMORY = Path("/dev/shm")  # A disk of memory, where there is one.
 
 
@@ -110,6 +128,7 @@ def run_all(
     """Reports as the runs end."""
     waiting = list(reversed(list(seeds)))
     running: dict[int, tuple[int, int, Path]] = {}
+    _warm_up()
     gc.collect()
     gc.freeze()
     try:
@@ -124,6 +143,15 @@ def run_all(
             os.kill(pid, 9)
             os.waitpid(pid, 0)
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def _warm_up() -> None:
+    """Compile what every run needs: the codecs of the messages, and the handlers' modules."""
+    for name in {*HANDLERS.values(), *PEER_HANDLERS.values()}:
+        importlib.import_module(f"penstock.broker.handlers.{name}")
+    for key, version in _SPOKEN:
+        for message in (request_class(key), response_class(key)):
+            message.decode(message().encode(version), version)
 
 
 def _fork(

@@ -6,6 +6,7 @@ numbers are those of the invariants in docs/adr/0019-simulator.md.
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from tests.simulation.cluster import Machine, World, commit_observers
 from tests.simulation.history import Place
@@ -18,6 +19,10 @@ from penstock.meta.store import Create, Op, Result, Set
 from penstock.replica.partition import Partition
 
 _SAMPLE_S = 0.05
+
+# Read again and again, and seldom changed.
+_fence_node = lru_cache(maxsize=1000)(FenceNode.decode)
+_topic_node = lru_cache(maxsize=1000)(TopicNode.decode)
 
 
 class Oracle:
@@ -82,14 +87,14 @@ class Oracle:
         path = znodes.topic_path(place[0])
         if not self._tree.exists(path):
             return ()
-        node = TopicNode.decode(path, self._tree.get(path)[0])
+        node = _topic_node(path, self._tree.get(path)[0])
         return tuple(node.partitions.get(place[1], ()))
 
     def fence(self, broker_id: int) -> FenceNode | None:
         path = znodes.fence_path(broker_id)
         if not self._tree.exists(path):
             return None
-        return FenceNode.decode(path, self._tree.get(path)[0])
+        return _fence_node(path, self._tree.get(path)[0])
 
     def is_active(self, broker_id: int) -> bool:
         fence = self.fence(broker_id)
@@ -99,7 +104,7 @@ class Oracle:
         found = []
         for topic in self._tree.children(znodes.TOPICS):
             path = znodes.topic_path(topic)
-            node = TopicNode.decode(path, self._tree.get(path)[0])
+            node = _topic_node(path, self._tree.get(path)[0])
             found += [(topic, number) for number in sorted(node.partitions)]
         return found
 
