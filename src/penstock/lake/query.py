@@ -6,12 +6,12 @@ what makes it fail is told in one sentence instead of a page of Java.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -32,8 +32,7 @@ from penstock.lake.tables import open_table, remember_spec, remove_leftovers
 
 _OUR_ERROR = re.compile(r"^\s*(?:penstock\.[\w.]+): (.+)$", re.MULTILINE)
 
-# What a call into Spark raises when its process has died.
-_SPARK_IS_GONE = (Py4JError, ConnectionError)
+T = TypeVar("T")
 
 # By directory: the queries of this process, so that one that has failed does not keep its table.
 _running: dict[str, "LakeQuery"] = {}
@@ -138,6 +137,7 @@ class LakeQuery:
         self._query = query
         self._spec = spec
         self._lock = lock
+        self._is_spark_gone = False
 
     @property
     def id(self) -> str:
@@ -157,10 +157,7 @@ class LakeQuery:
 
     @property
     def isActive(self) -> bool:  # noqa: N802
-        try:
-            active = self._query.isActive
-        except _SPARK_IS_GONE:
-            active = False  # The query went with it, and must not keep the table.
+        active = self._asked(lambda: self._query.isActive, False)
         if not active:
             self._lock.release()
         return active
@@ -194,13 +191,18 @@ class LakeQuery:
 
     def exception(self) -> LakeError | None:
         """Why the query failed; None if it did not."""
-        failed = self._query.exception()
+        failed = self._asked(self._query.exception, None)
+        if self._is_spark_gone:
+            return LakeError(
+                "Spark's process ended unexpectedly; nothing is lost or doubled: start again"
+            )
         return LakeError(plain_reason(str(failed))) if failed is not None else None
 
     def batches(self, *, after_batch_id: int = -1) -> list[BatchProgress]:
         """The latest batches that had rows: how many, how fast, and what is left to do."""
+        reports: list[Any] = self._asked(lambda: self._query.recentProgress, [])
         return new_batches(
-            self._query.recentProgress,
+            reports,
             rows_of_batches(self._spec),
             dead_letters_of_batches(self._spec),
             after_batch_id=after_batch_id,
@@ -211,8 +213,18 @@ class LakeQuery:
 
     def stop(self) -> None:
         """Stop now; a batch that was cut off is taken again by the next run."""
-        self._query.stop()
+        self._asked(self._query.stop, None)
         self._lock.release()
+
+    def _asked(self, ask: Callable[[], T], otherwise: T) -> T:
+        """Spark's answer; a query whose process has died is over, and must not keep its table."""
+        try:
+            return ask()
+        except (Py4JError, ConnectionError) as error:
+            if isinstance(error, Py4JJavaError):
+                raise
+            self._is_spark_gone = True
+            return otherwise
 
 
 def tidy(spec: TableSpec, query_id: str | None) -> None:

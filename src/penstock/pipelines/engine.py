@@ -6,7 +6,6 @@ function, and `penstock.spark.session` finds it running.
 """
 
 import contextlib
-import logging
 import os
 import subprocess
 import sys
@@ -45,6 +44,7 @@ class Engine:
         py_files: Iterable[str] = (),
     ) -> Self:
         """Start Spark; EngineFailed tells why it did not."""
+        from penstock.spark.quiet import hush_accumulators
         from penstock.spark.sessions import default_conf, session
 
         chosen = master or os.environ.get("SPARK_MASTER") or "local[*]"
@@ -56,7 +56,7 @@ class Engine:
         process = _launch({**default_conf(chosen), **settings, "spark.master": chosen}, log)
         try:
             spark = session(name, master=chosen, conf=settings)
-            _hush(spark)
+            hush_accumulators(spark)
             for file in py_files:
                 spark.sparkContext.addPyFile(file)
         except Exception as error:
@@ -82,14 +82,13 @@ def _launch(conf: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":
     from pyspark.java_gateway import launch_gateway
 
     from penstock.spark.java import find_java_home
+    from penstock.spark.quiet import hush_py4j
 
     if SparkContext._gateway is not None:
         raise CommandError("Spark runs already in this process; a supervisor needs its own.")
     os.environ["JAVA_HOME"] = str(find_java_home())
     os.environ["PYSPARK_PYTHON"] = sys.executable  # The JVM starts its workers with it.
-    # We tell ourselves when Spark is gone; py4j would say so by the root logger as well.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    logging.getLogger().addFilter(_is_not_py4j)  # Adding it again changes nothing.
+    hush_py4j()
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists() and log.stat().st_size > _LOG_BYTES_MAX:
         log.replace(log.with_suffix(".log.1"))
@@ -104,24 +103,6 @@ def _launch(conf: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":
     SparkContext._ensure_initialized(gateway=gateway)
     process: subprocess.Popen[bytes] = gateway.proc
     return process
-
-
-def _is_not_py4j(record: logging.LogRecord) -> bool:
-    return "/py4j/" not in record.pathname
-
-
-def _hush(spark: "SparkSession") -> None:
-    """When the JVM hangs up, PySpark's server for accumulators would print a trace about it."""
-    server = getattr(spark.sparkContext, "_accumulatorServer", None)
-    if server is None:
-        return
-    tell = server.handle_error
-
-    def handle_error(request: object, address: object) -> None:
-        if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
-            tell(request, address)
-
-    server.handle_error = handle_error
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -82,3 +82,14 @@ def _prepare_environment(workers_python: str | Path | None, *, is_alone: bool) -
     # The workers need what this interpreter has; the first python3 on their PATH may not have it.
     os.environ["PYSPARK_PYTHON"] = str(workers_python or sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+
+def end(spark: "SparkSession") -> None:
+    """Stop a session; one whose process has died is stopped already."""
+    from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+
+    try:
+        spark.stop()
+    except (Py4JError, ConnectionError) as error:
+        if isinstance(error, Py4JJavaError):
+            raise

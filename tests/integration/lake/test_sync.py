@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 import polars
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -205,3 +206,30 @@ def test_the_command_shows_progress_and_stops_in_good_order(
     assert process.returncode == 0, said
     assert "stopped after 30 rows" in said
     assert [row["n"] for row in rows(tmp_path, "delta", topic)] == list(range(30))
+
+
+@pytest.mark.long
+def test_the_command_says_that_sparks_process_was_killed_and_the_next_run_goes_on(
+    shared_broker: BrokerProcess, topic: str, land: Any, tmp_path: Path
+) -> None:
+    send(shared_broker, topic, ({"n": n} for n in range(30)))
+    options = ("--value-format", "json", "--every", "100 milliseconds", "--master", "local[2]")
+    process = sync_command(
+        shared_broker, topic, tmp_path / "table", *options, env={**os.environ, "COLUMNS": "200"}
+    )
+    try:
+        assert process.stdout is not None
+        assert next(line for line in process.stdout if "rows/s" in line)
+        family = psutil.Process(process.pid).children(recursive=True)
+        (java,) = [one for one in family if one.name() == "java"]
+        java.kill()
+        said, _ = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 1, said
+    assert "Spark's process ended unexpectedly" in said
+    assert "Traceback" not in said
+    send(shared_broker, topic, ({"n": n} for n in range(30, 40)))
+    land("delta")
+    assert [row["n"] for row in rows(tmp_path, "delta", topic)] == list(range(40))

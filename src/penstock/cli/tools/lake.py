@@ -48,13 +48,17 @@ def sync(parser: ToolParser, options: argparse.Namespace) -> int:
     print(f"Starting Spark to land {topic} in {options.to} ({options.format}) ...", flush=True)
     from penstock import lake
     from penstock.spark import session
+    from penstock.spark.quiet import hush_accumulators, hush_py4j
+    from penstock.spark.sessions import end
 
+    hush_py4j()
     stop = stop_on_signals()
     spark = session(
         f"penstock lake {topic}",
         master=options.master,
         conf={"spark.ui.enabled": "false", "spark.log.level": "FATAL"},
     )
+    hush_accumulators(spark)
     try:
         query = lake.sync(
             topic,
@@ -89,7 +93,7 @@ def sync(parser: ToolParser, options: argparse.Namespace) -> int:
         if failure is not None:
             raise failure
     finally:
-        spark.stop()
+        end(spark)
     return 0
 
 

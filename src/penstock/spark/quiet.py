@@ -1,0 +1,35 @@
+"""What PySpark prints when its JVM goes away, kept off the screen: we say it in a sentence.
+
+Called by those who own a terminal, the commands; a library must not touch the logging of others.
+"""
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def hush_py4j() -> None:
+    """Its own logger, and the traces that it gives to the root logger."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_py4j)  # Adding it again changes nothing.
+
+
+def hush_accumulators(spark: "SparkSession") -> None:
+    """PySpark's server for accumulators would print a trace when the JVM hangs up."""
+    server = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if server is None:
+        return
+    tell = server.handle_error
+
+    def handle_error(request: object, address: object) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
+            tell(request, address)
+
+    server.handle_error = handle_error
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return "/py4j/" not in record.pathname
