@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from tests.support.processes import ROOT, assert_group_is_gone, free_port, python
+from tests.support.processes import HOST, ROOT, assert_group_is_gone, free_port, python
 from tests.support.waiting import eventually
 
 LAB = ROOT / "examples" / "failover"
@@ -81,6 +82,12 @@ class Lab:
             )
             for number, leader, replicas, isr in LINE.findall(listing)
         }
+
+    def has_zookeeper(self) -> bool:
+        """Whether it serves, as a reader sees by what it prints."""
+        with socket.create_connection((HOST, int(self.ports["2181"])), timeout=5) as connection:
+            connection.sendall(b"srvr")
+            return b"Zookeeper version" in connection.recv(4096)
 
     def positions(self) -> int:
         """How many partitions the group has a committed position in."""
@@ -163,6 +170,7 @@ def commands_of_the_page() -> list[str]:
 
 def test_a_broker_is_killed_and_nothing_is_lost(lab: Lab) -> None:
     lab.start("start-zookeeper.sh")
+    eventually(lab.has_zookeeper, timeout_s=90, what="ZooKeeper")
     brokers = [lab.start(f"start-{nth}-server.sh") for nth in ("1st", "2nd", "3rd")]
     for broker in brokers:
         eventually(lambda b=broker: "started (" in b.shown, timeout_s=90, what="a broker")  # type: ignore[misc]
