@@ -24,7 +24,13 @@ from penstock.cluster.image import (
     TopicImage,
 )
 from penstock.cluster.image_load import load_brokers, load_configs, load_topics
-from penstock.cluster.leader_elections import AskEnds, ElectionKind, LeaderElections, ReplicaEnd
+from penstock.cluster.leader_elections import (
+    UNCLEAN,
+    AskEnds,
+    ElectionKind,
+    LeaderElections,
+    ReplicaEnd,
+)
 from penstock.cluster.ledger import MIN_ISR, ImageCallback, Ledger
 from penstock.cluster.membership import Membership
 from penstock.cluster.partition_changes import PartitionChanges
@@ -189,6 +195,8 @@ class Controller:
     async def set_configs(self, changes: Sequence[ConfigChange]) -> None:
         """Replace the settings of all these entities in one step."""
         await self._carry_out(self._set_configs(changes))
+        if any(UNCLEAN in change.config for change in changes):
+            await self.fill_vacancies()
 
     async def alter_reassignments(
         self, wanted: Sequence[Reassignment]
@@ -243,7 +251,8 @@ class Controller:
     async def begin_shutdown(self, broker_id: int, epoch: int | None = None) -> int:
         """Move away what other brokers can lead, before this broker goes.
 
-        Returns how many partitions it still leads; raises StaleBrokerEpoch for another incarnation.
+        Returns how many it still leads although they have other replicas; raises StaleBrokerEpoch
+        for another incarnation.
         """
         return await self._carry_out(self._membership.begin_shutdown(broker_id, epoch))
 

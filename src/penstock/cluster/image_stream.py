@@ -41,14 +41,15 @@ class ImageStream:
     def __init__(self, controller: "Controller") -> None:
         self._controller = controller
         self._pulled: dict[int, Pulled] = {}
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._awaiting_change: set[asyncio.Future[None]] = set()
+        self._awaiting_pulls: set[asyncio.Future[None]] = set()
         self._packed: tuple[tuple[int, int], bytes] | None = None  # From seq to seq: its payload.
-        self._unsubscribe = controller.subscribe(lambda _: self._wake())
+        self._unsubscribe = controller.subscribe(lambda _: self._wake_all())
 
     def close(self) -> None:
         """Those who wait learn that this controller has nothing more to tell."""
         self._unsubscribe()
-        self._wake()
+        self._wake_all()
 
     async def news(
         self, broker_id: int, broker_epoch: int, controller_epoch: int, seq: int, wait_s: float
@@ -60,9 +61,11 @@ class ImageStream:
         """
         self._refuse(broker_id, broker_epoch, controller_epoch)
         self._pulled[broker_id] = Pulled(broker_epoch, controller_epoch, seq)
-        self._wake()
+        _wake(self._awaiting_pulls)
         deadline_s = asyncio.get_running_loop().time() + wait_s
-        while self._is_current(controller_epoch, seq) and await self._change(deadline_s):
+        while self._is_current(controller_epoch, seq) and await _woken(
+            self._awaiting_change, deadline_s
+        ):
             self._refuse(broker_id, broker_epoch, controller_epoch)
         return self._since(controller_epoch, seq)
 
@@ -73,7 +76,7 @@ class ImageStream:
         """
         deadline_s = asyncio.get_running_loop().time() + wait_s
         while not self._have_seen(seq, brokers):
-            if not await self._change(deadline_s):
+            if not await _woken(self._awaiting_pulls, deadline_s):
                 return False
         return True
 
@@ -120,22 +123,27 @@ class ImageStream:
             and pulled.seq >= seq
         )
 
-    def _wake(self) -> None:
-        for waiter in self._waiting:
-            if not waiter.done():
-                waiter.set_result(None)
-        self._waiting.clear()
+    def _wake_all(self) -> None:
+        _wake(self._awaiting_change)
+        _wake(self._awaiting_pulls)
 
-    async def _change(self, deadline_s: float) -> bool:
-        """Wait for a new image or a broker's next pull; False when the time is over."""
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
-        self._waiting.add(waiter)
-        try:
-            async with asyncio.timeout_at(deadline_s):
-                await waiter
-        except TimeoutError:
-            return False
-        finally:
-            self._waiting.discard(waiter)
-        return True
+
+def _wake(waiting: set[asyncio.Future[None]]) -> None:
+    for waiter in waiting:
+        if not waiter.done():
+            waiter.set_result(None)
+    waiting.clear()
+
+
+async def _woken(waiting: set[asyncio.Future[None]], deadline_s: float) -> bool:
+    """Wait among these; False when the time is over."""
+    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    waiting.add(waiter)
+    try:
+        async with asyncio.timeout_at(deadline_s):
+            await waiter
+    except TimeoutError:
+        return False
+    finally:
+        waiting.discard(waiter)
+    return True

@@ -51,7 +51,8 @@ class Membership:
     async def begin_shutdown(self, broker_id: int, epoch: int | None = None) -> int:
         """The broker is about to leave: others take what they can, and nobody re-adds it.
 
-        Returns how many partitions it still leads, because nobody else can.
+        Returns how many partitions it still leads, although they have other replicas: these may
+        come back, so it is worth waiting. What has no other replica ends with the broker.
         """
         broker = self._ledger.image.brokers.get(broker_id)
         if broker is None or epoch not in (None, broker.epoch):
@@ -68,7 +69,7 @@ class Membership:
 
         await self._changes.apply(events_for, others)
         partitions = self._ledger.image.all_partitions()
-        return sum(partition.state.leader == broker_id for _, partition in partitions)
+        return sum(p.state.leader == broker_id and len(p.replicas) > 1 for _, p in partitions)
 
     async def expel(self, broker_id: int, epoch: int) -> None:
         """The broker's process is certainly gone: do not wait for its session to end.

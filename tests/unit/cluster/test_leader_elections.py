@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.cluster import leader_elections
-from penstock.cluster.controller import Controller, ControlSettings, ElectionKind, ReplicaEnd
+from penstock.cluster.controller import (
+    ConfigChange,
+    Controller,
+    ControlSettings,
+    ElectionKind,
+    ReplicaEnd,
+)
 from penstock.cluster.image import (
     NO_LEADER,
     BrokerImage,
@@ -138,6 +144,14 @@ async def test_the_brokers_default_holds_for_topics_that_do_not_say(cluster: Any
     controller = await vacant(cluster)
     await controller.reconcile_brokers()
     assert state(controller).leader == 0  # The later epoch counts before the longer log.
+
+
+async def test_a_leader_is_found_when_the_topic_begins_to_allow_it(cluster: Any) -> None:
+    cluster.ask_ends = Ends(b0=(0, 5), b2=(0, 9))
+    controller = await vacant(cluster)
+    config = {"unclean.leader.election.enable": "true"}
+    await controller.set_configs([ConfigChange(kind="topics", name="t", config=config)])
+    assert state(controller).leader == 2
 
 
 async def test_a_topic_can_refuse_what_the_broker_allows(cluster: Any) -> None:

@@ -10,6 +10,7 @@ from penstock.cluster.controller import Controller, NewTopic
 from penstock.cluster.image import NO_LEADER, PartitionState
 from penstock.cluster.registration import register, stored_fence, withdraw
 from penstock.cluster.znodes import FenceState, PreviousShutdown
+from penstock.errors import StaleBrokerEpoch
 from penstock.meta.sqlite import SqliteStore
 from penstock.meta.store import Set
 
@@ -278,3 +279,88 @@ async def test_a_crash_is_not_a_loss(cluster: Any) -> None:
     await cluster.register(1, prev_shutdown=PreviousShutdown.CRASH)
     await controller.reconcile_brokers()
     assert [(s.isr, s.elr) for s in states(controller)] == [((0,), (1,))] * 3
+
+
+# Leaving, and being gone
+
+
+async def test_a_broker_that_leaves_is_told_what_others_could_lead_if_they_were_there(
+    cluster: Any,
+) -> None:
+    controller = await three(cluster)
+    await cluster.place(controller, "alone", (2,))
+    assert await controller.begin_shutdown(2) == 0
+    assert leaders(controller) == [0, 0, 1]
+    assert leaders(controller, "alone") == [2]
+    assert all(2 not in state.isr for state in states(controller))
+    assert controller.image.active_brokers() == {0, 1}
+    await cluster.stop(1)
+    await controller.reconcile_brokers()
+    assert await controller.begin_shutdown(0) == 3
+
+
+async def test_only_the_incarnation_that_is_registered_can_leave(cluster: Any) -> None:
+    controller = await three(cluster)
+    epoch = controller.image.brokers[2].epoch
+    for broker_id, wrong in ((2, epoch - 1), (7, 1)):
+        with pytest.raises(StaleBrokerEpoch):
+            await controller.begin_shutdown(broker_id, wrong)
+    assert await controller.begin_shutdown(2, epoch) == 0
+    assert await controller.begin_shutdown(2, epoch) == 0  # Asking twice is no error.
+
+
+async def test_nobody_re_adds_a_broker_that_leaves(cluster: Any) -> None:
+    controller = await three(cluster)
+    await controller.begin_shutdown(2)
+    await controller.reconcile_brokers()
+    await controller.sweep()
+    assert all(2 not in state.isr for state in states(controller))
+    assert not controller.image.brokers[2].is_active
+
+
+async def test_a_broker_whose_process_is_gone_is_expelled_before_its_session_ends(
+    cluster: Any,
+) -> None:
+    controller = await three(cluster)
+    await controller.broker_unreachable(2, controller.image.brokers[2].epoch)
+    assert leaders(controller) == [0, 0, 1]
+    assert sorted(controller.image.brokers) == [0, 1]
+    kept = await stored_fence(await cluster.session(0), 2)
+    assert kept is not None and kept.state is FenceState.FENCED
+    store = await cluster.session(0)
+    assert await store.multi_get([znodes.broker_path(2)]) == [None]
+
+
+async def test_its_successor_is_not_expelled_for_it(cluster: Any) -> None:
+    controller = await three(cluster)
+    old = controller.image.brokers[2].epoch
+    await cluster.stop(2)
+    await cluster.register(2)
+    # The controller has seen nothing yet, and believes in the incarnation that is gone.
+    await controller.broker_unreachable(2, old)
+    assert controller.image.active_brokers() == {0, 1, 2}
+    await controller.broker_unreachable(2, old)
+    assert controller.image.active_brokers() == {0, 1, 2}
+
+
+async def test_a_broker_gone_by_itself_needs_no_expulsion(cluster: Any) -> None:
+    controller = await three(cluster)
+    epoch = controller.image.brokers[2].epoch
+    await cluster.stop(2)
+    await controller.broker_unreachable(2, epoch)
+    assert sorted(controller.image.brokers) == [0, 1]
+    await controller.broker_unreachable(2, epoch)
+    await controller.broker_unreachable(9, 1)
+
+
+async def test_a_topic_is_deleted_while_one_of_its_brokers_is_away(cluster: Any) -> None:
+    controller = await three(cluster)
+    before = controller.image.topics["t"].topic_id
+    await cluster.stop(2)
+    await controller.reconcile_brokers()
+    assert await controller.delete_topics(["t"]) == [None]
+    await cluster.register(2)
+    await controller.reconcile_brokers()
+    assert controller.image.topics == {}
+    made = await cluster.place(controller, "t", (2, 0, 1))
+    assert made.topic_id != before

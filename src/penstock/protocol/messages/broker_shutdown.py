@@ -12,7 +12,7 @@ class BrokerShutdownRequest(Request, api=ApiKey.BROKER_SHUTDOWN):
 
 
 class BrokerShutdownResponse(Response, api=ApiKey.BROKER_SHUTDOWN):
-    """Sent when the other brokers know; `remaining` partitions have no other to lead them."""
+    """Sent when the others know; `remaining` have other replicas, and none that could lead."""
 
     error_code: int = int16("0+")
     remaining: int = int32("0+")
