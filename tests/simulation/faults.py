@@ -6,13 +6,17 @@ another run without it shows.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 
 from tests.simulation.admin import Admin
+from tests.simulation.clock import NATURE
 from tests.simulation.cluster import Machine, World
+from tests.simulation.store import SimStore
 
-Fault = Callable[["Nemesis"], Awaitable[None]]
+from penstock.meta.store import Op, Result
+
+Fault = Callable[["Nemesis"], Coroutine[None, None, None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,18 +50,46 @@ class Nemesis:
         self.plan = plan
         self.rng = world.rng("faults")
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_raging = False
+        self.down: set[Machine] = set()  # Somebody will start these again.
+        if "strike" in plan.kinds:
+            world.ensemble.observers.append(self._maybe_strike)
+
+    def _maybe_strike(self, store: SimStore, ops: Sequence[Op], _: Sequence[Result]) -> None:
+        """Just when something was written, whoever wrote it or somebody else goes down."""
+        is_of_note = any(op.path.endswith("/state") or "/fence/" in op.path for op in ops)
+        if not self._is_raging or not is_of_note or self.rng.random() >= 0.06:
+            return
+        machines = self.world.machines
+        writer = next((m for m in machines if m.name == store.process.name), None)
+        victim = writer if self.rng.random() < 0.4 else self.rng.choice(machines)
+        if victim is not None:
+            strike = self.rng.choice((_strike_dead, _strike_dumb))
+            self.world.loop.call_later(
+                self.rng.random() * 0.004,
+                lambda: self._begin(strike(self, victim), "strike"),
+                context=NATURE,
+            )
+
+    def _begin(self, fault: Coroutine[None, None, None], name: str) -> None:
+        if not self._is_raging:
+            fault.close()
+            return
+        task = asyncio.create_task(fault, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def rage(self) -> None:
         end_s = self.world.loop.time() + self.plan.duration_s
+        self._is_raging = True
         while self.world.loop.time() < end_s:
             await asyncio.sleep(self.rng.expovariate(1 / self.plan.mean_pause_s))
             kind = self.rng.choice(self.plan.kinds)
-            task = asyncio.create_task(FAULTS[kind](self), name=kind)
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._begin(FAULTS[kind](self), kind)
 
     async def heal(self) -> None:
         """Everything runs, everybody reaches everybody, and nothing more happens."""
+        self._is_raging = False
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -75,12 +107,8 @@ class Nemesis:
         while True:
             await asyncio.sleep(1.0)
             for machine in self.world.machines:
-                if machine.process is None and machine not in self._down:
+                if machine.process is None and machine not in self.down:
                     machine.start()
-
-    @property
-    def _down(self) -> set[Machine]:
-        return self.__dict__.setdefault("_down_now", set())
 
     def one(self) -> Machine | None:
         """A machine whose broker runs and is not stopped already."""
@@ -92,11 +120,11 @@ class Nemesis:
         return low_s + (high_s - low_s) * self.rng.random() ** 2
 
     async def down_for(self, machine: Machine, wait_s: float) -> None:
-        self._down.add(machine)
+        self.down.add(machine)
         try:
             await asyncio.sleep(wait_s)
         finally:
-            self._down.discard(machine)
+            self.down.discard(machine)
             if machine.process is None:
                 machine.start()
 
@@ -124,6 +152,21 @@ async def kill_all(nemesis: Nemesis) -> None:
     await asyncio.gather(*(nemesis.down_for(m, nemesis.for_s(0.1, 6.0)) for m in machines))
 
 
+async def _strike_dead(nemesis: Nemesis, machine: Machine) -> None:
+    if machine.process is not None:
+        machine.kill()
+        await nemesis.down_for(machine, nemesis.for_s(0.02, 4.0))
+
+
+async def _strike_dumb(nemesis: Nemesis, machine: Machine) -> None:
+    if machine.process is not None and not machine.process.is_paused:
+        await _pause(nemesis, machine, nemesis.for_s(0.05, 6.0))
+
+
+async def strike(nemesis: Nemesis) -> None:
+    """What this kind does it does when the store is written: see `Nemesis`."""
+
+
 async def power(nemesis: Nemesis) -> None:
     """One at a time: of two that lose data at once, both may have had the only copies."""
     if any(machine.is_lossy for machine in nemesis.world.machines):
@@ -131,9 +174,9 @@ async def power(nemesis: Nemesis) -> None:
     if machine := nemesis.one():
         machine.cut_power()
         await nemesis.down_for(machine, nemesis.for_s(0.3, 8.0))
-        if nemesis.rng.random() < 0.3:
+        if nemesis.rng.random() < 0.5:
             # It goes down again before the cluster has dealt with the first time.
-            await asyncio.sleep(nemesis.rng.random() * 0.3)
+            await asyncio.sleep(nemesis.rng.random() * nemesis.rng.choice((0.04, 0.3, 3.0)))
             if machine.process is not None:
                 machine.kill()
                 await nemesis.down_for(machine, nemesis.for_s(0.05, 3.0))
@@ -141,24 +184,28 @@ async def power(nemesis: Nemesis) -> None:
 
 async def pause(nemesis: Nemesis) -> None:
     if machine := nemesis.one():
-        process = machine.process
-        assert process is not None
-        nemesis.world.trace.note("pause", machine.name)
-        process.pause()
-        await asyncio.sleep(nemesis.for_s(0.2, 9.0))
-        if not process.is_dead and process.is_paused:
-            nemesis.world.trace.note("resume", machine.name)
-            process.resume()
+        await _pause(nemesis, machine, nemesis.for_s(0.2, 9.0))
+
+
+async def _pause(nemesis: Nemesis, machine: Machine, wait_s: float) -> None:
+    process = machine.process
+    assert process is not None
+    nemesis.world.trace.note("pause", machine.name)
+    process.pause()
+    await asyncio.sleep(wait_s)
+    if not process.is_dead and process.is_paused:
+        nemesis.world.trace.note("resume", machine.name)
+        process.resume()
 
 
 async def restart(nemesis: Nemesis) -> None:
     """A controlled shutdown, as in a rolling upgrade."""
     if machine := nemesis.one():
-        nemesis._down.add(machine)
+        nemesis.down.add(machine)
         try:
             await machine.stop()
         finally:
-            nemesis._down.discard(machine)
+            nemesis.down.discard(machine)
         await nemesis.down_for(machine, nemesis.for_s(0.1, 4.0))
 
 
@@ -277,6 +324,7 @@ FAULTS: dict[str, Fault] = {
     "kill all": kill_all,
     "power": power,
     "pause": pause,
+    "strike": strike,
     "restart": restart,
     "skew": skew,
     "cut": cut,
