@@ -10,7 +10,7 @@ ENSEMBLE = Plan(zookeepers=3)
 NETWORK = Plan(has_network=True)
 SMALL = Plan(disk="small")
 LOOP = Plan(disk="loop")
-SYNCED_LOOP = Plan(disk="loop", settings=(("flush.on.ack", "true"),))
+SYNCED_LOOP = Plan(disk="loop", settings=(("log.flush.interval.messages", "1"),))
 SHIM = Plan(has_shim=True)
 # Small segments, so that a damaged broker has closed ones too.
 SEGMENTS = Plan(settings=(("log.segment.bytes", "65536"),))
@@ -66,6 +66,7 @@ _LISTED = (
         text="kill -9 of ZooKeeper and a leader",
         strike=signals.kill_zookeeper_and_leader,
     ),
+    Fault(name="mix", text="kills and pauses of all kinds at once", strike=signals.mix),
     Fault(
         name="kill-ensemble-leader",
         text="kill -9 of the leader of three ZooKeepers",
@@ -88,6 +89,7 @@ _LISTED = (
     cut("cut-controller", "the controller cut off", network.cut_controller_off),
     cut("cut-one-way", "a leader that is deaf or mute to some", network.cut_one_way),
     cut("cut-random", "any one-way cuts", network.cut_at_random),
+    cut("cut-and-kill", "cuts, kills and pauses at once", network.cut_and_kill),
     Fault(
         name="disk-full",
         text="no byte left for a while",

@@ -192,5 +192,6 @@ def cut_power_of_two(target: Target) -> None:
 
 
 def cut_power_of_all(target: Target) -> None:
-    """Nothing is lost only because every acknowledged record was synced before (flush.on.ack)."""
+    """Every record was synced before it was acknowledged, so nothing is lost. But nobody can know
+    that of the others: who leads is then for an operator to say, by an unclean election."""
     _cut_power(target, list(target.deployment.brokers.values()))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.faults.deployment import BrokerNode, Deployment, Host
 from tests.faults.injectors.fault import Target
-from tests.faults.injectors.signals import some_leader
+from tests.faults.injectors.signals import mix, some_leader
 from tests.support.zookeeper import ZooKeeperProcess
 
 from penstock.meta.zookeeper_server import prepare
@@ -241,3 +241,15 @@ def cut_at_random(target: Target) -> None:
         cuts = ", ".join(f"{a}→{b}" for a, b in sorted(deployment.network.cuts))
         _hold_and_heal(target, f"cut: {cuts}", target.chance.uniform(0.5, 4))
         target.hold(target.chance.uniform(0.1, 1))
+
+
+def cut_and_kill(target: Target) -> None:
+    """Some are cut off from each other while others die or hold still."""
+    deployment = _network(target)
+    members = [ZOOKEEPER, *map(str, deployment.brokers)]
+    for _ in range(target.chance.randint(1, 4)):
+        deployment.network.cut(*target.chance.sample(members, 2))
+    target.note(f"cut: {', '.join(f'{a}→{b}' for a, b in sorted(deployment.network.cuts))}")
+    target.hold(target.chance.uniform(0, 3))
+    mix(target)
+    target.note("the network is whole")

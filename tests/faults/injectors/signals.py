@@ -196,3 +196,50 @@ def lose_quorum(target: Target) -> None:
     for server in servers:
         server.wait_until_ready()
     target.note("the ZooKeepers are back")
+
+
+def mix(target: Target) -> None:
+    """Several troubles at once, in any order: what is down stays down while the next one comes."""
+    deployment, chance = target.deployment, target.chance
+    for _ in range(chance.randint(2, 5)):
+        running = deployment.running()
+        zookeeper = deployment.zookeepers[0]
+        acts: list[str] = ["zookeeper"] if zookeeper.process is not None else ["wake"]
+        acts += ["kill", "kill", "pause"] if len(running) > 1 else ["wake"]
+        act = chance.choice([*acts, "wake"])
+        if act == "zookeeper":
+            target.note("kill -9 of ZooKeeper")
+            zookeeper.kill()
+        elif act == "kill":
+            node = chance.choice(running)
+            target.note(f"kill -9 of broker {node.broker_id}")
+            node.kill()
+        elif act == "pause":
+            node = chance.choice(running)
+            target.note(f"SIGSTOP to broker {node.broker_id}")
+            node.pause()
+        else:
+            wake_one(target)
+        target.hold(chance.choice([0, 0.1, 0.5, 1.5, 4]))
+    target.note("all are to come back")
+    deployment.heal()
+
+
+def wake_one(target: Target) -> None:
+    """Start or resume one of those that are down, or ZooKeeper."""
+    deployment = target.deployment
+    zookeeper = deployment.zookeepers[0]
+    if zookeeper.process is None:
+        target.note("ZooKeeper starts")
+        zookeeper.start()
+        return
+    for node in deployment.brokers.values():
+        if node.is_paused:
+            target.note(f"SIGCONT to broker {node.broker_id}")
+            node.resume()
+            return
+        if not node.is_running:
+            target.note(f"broker {node.broker_id} starts")
+            node.kill()
+            node.launch()
+            return
