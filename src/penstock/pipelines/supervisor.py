@@ -283,9 +283,11 @@ class Supervisor:
         self._set(run, state=STOPPED, input_rows_per_s=None, processed_rows_per_s=None)
 
     def _end(self) -> None:
-        for run in self._runs:
-            if run.status.state not in _ENDED:
-                self._stop_run(run)
+        left = [run for run in self._runs if run.status.state not in _ENDED]
+        if left:
+            self._report("Stopping; a batch that is cut off is taken again by the next run.")
+        for run in left:
+            self._stop_run(run)
         self._publish()
         if self._engine is not None:
             self._engine.stop()
