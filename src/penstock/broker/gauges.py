@@ -4,6 +4,7 @@ import resource
 from collections.abc import Iterator
 
 from penstock.broker.context import Broker
+from penstock.cluster.image import NO_LEADER
 from penstock.groups.coordinator import GROUP_STATES
 from penstock.telemetry.metrics import Gauge
 
@@ -61,6 +62,22 @@ def _cluster(broker: Broker) -> Iterator[Gauge]:
     yield Gauge("kafka_controller_kafkacontroller_activecontrollercount", {}, int(is_controller))
     yield Gauge("kafka_controller_kafkacontroller_globaltopiccount", {}, len(image.topics))
     yield Gauge("kafka_controller_kafkacontroller_globalpartitioncount", {}, partitions)
+    yield from _controller(broker)
+
+
+def _controller(broker: Broker) -> Iterator[Gauge]:
+    """What only the controller counts; of another broker it is 0, as in Kafka."""
+    controller = broker.controller
+    leaderless = away = unclean = 0
+    if controller is not None:
+        unclean = controller.unclean_elections
+        for _, partition in controller.image.all_partitions():
+            leaderless += partition.state.leader == NO_LEADER
+            away += partition.state.leader != partition.replicas[0]
+    prefix = "kafka_controller_kafkacontroller"
+    yield Gauge(f"{prefix}_offlinepartitionscount", {}, leaderless)
+    yield Gauge(f"{prefix}_preferredreplicaimbalancecount", {}, away)
+    yield Gauge("kafka_controller_controllerstats_uncleanleaderelections_total", {}, unclean)
 
 
 def _groups(broker: Broker) -> Iterator[Gauge]:
