@@ -234,4 +234,8 @@ class Oracle:
                 seen = machine.broker and machine.broker.image.partition(*place)
                 if not seen or seen.state != state or seen.replicas != replicas:
                     wrong.append(f"{machine.name} sees {place} as {seen}, it is {state}")
+            leader = self._world.machine(state.leader).broker
+            hosted = leader and leader.partitions.get(*place)
+            if not hosted or not hosted.is_leader:
+                wrong.append(f"broker {state.leader} does not lead {place}")
         return wrong
