@@ -93,6 +93,7 @@ class Fetcher:
         self._asked_s = 0.0
         self._gave_up_s = -_GIVE_UP_EVERY_S
         self._is_given_up = False
+        self._is_stopped = False
         self._task = asyncio.create_task(self._run(), name=f"fetcher-{leader_id}-{number}")
 
     # Whom to follow
@@ -137,6 +138,7 @@ class Fetcher:
     # The task
 
     def stop(self) -> None:
+        self._is_stopped = True  # A cancellation can be lost where an answer comes just then.
         self._task.cancel()
 
     async def ended(self) -> None:
@@ -145,7 +147,7 @@ class Fetcher:
 
     async def _run(self) -> None:
         try:
-            while True:
+            while not self._is_stopped:
                 await self._round()
         finally:
             if self._asking is not None:
@@ -161,7 +163,7 @@ class Fetcher:
         try:
             request = self._request()
             response = await self._ask(request)
-            if response is None:
+            if response is None or self._is_stopped:
                 return
             self._fail_count = 0
             await self._take(response)

@@ -56,21 +56,33 @@ class ReplicaFetchers:
             before is None or before.brokers is not image.brokers or count != self._fetcher_count
         )
         self._fetcher_count = count
-        if is_all_new:
+        if before is None or is_all_new:
             self._assign(self._partitions.hosted(), image)
-        elif before is not None and before.topics is not image.topics:
+            self._forget_dropped()
+        elif before.topics is not image.topics:
             self._assign(self._changed(before, image), image)
-        for gone in [p for p in self._homes if self._partitions.get(*p.key) is not p]:
-            self._homes.pop(gone).remove(gone)
+            if _takes_away(before, image):
+                self._forget_dropped()
         self._end_idle_fetchers()
 
     def _changed(self, before: ClusterImage, image: ClusterImage) -> Iterable[Partition]:
+        """Few of thousands, mostly: what an image shares with the one before it is the same."""
         for name, topic in image.topics.items():
-            if before.topics.get(name) is not topic:
-                for number in topic.partitions:
-                    partition = self._partitions.get(name, number)
-                    if partition is not None:
-                        yield partition
+            known = before.topics.get(name)
+            if known is topic:
+                continue
+            if known is not None and known.topic_id != topic.topic_id:
+                known = None
+            for number, placed in topic.partitions.items():
+                if known is not None and known.partitions.get(number) is placed:
+                    continue
+                partition = self._partitions.get(name, number)
+                if partition is not None:
+                    yield partition
+
+    def _forget_dropped(self) -> None:
+        for gone in [p for p in self._homes if self._partitions.get(*p.key) is not p]:
+            self._homes.pop(gone).remove(gone)
 
     def _assign(self, partitions: Iterable[Partition], image: ClusterImage) -> None:
         for partition in partitions:
@@ -125,6 +137,21 @@ class ReplicaFetchers:
             fetcher.stop()
         for fetcher in fetchers:
             await fetcher.ended()
+
+
+def _takes_away(before: ClusterImage, image: ClusterImage) -> bool:
+    """Whether a partition that was hosted may be hosted no more, or be another one by now."""
+    for name, known in before.topics.items():
+        topic = image.topics.get(name)
+        if topic is known:
+            continue
+        if topic is None or topic.topic_id != known.topic_id:
+            return True
+        for number, placed in known.partitions.items():
+            now = topic.partitions.get(number)
+            if now is not placed and (now is None or now.replicas != placed.replicas):
+                return True
+    return False
 
 
 def fetcher_number(topic: str, partition: int, count: int) -> int:

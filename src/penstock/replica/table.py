@@ -156,7 +156,9 @@ class PartitionTable:
         self, topic: TopicImage, image: ClusterImage, before: TopicImage | None
     ) -> None:
         config: LogConfig | None = None
-        known: Mapping[int, PartitionImage] = {} if before is None else before.partitions
+        known: Mapping[int, PartitionImage] = {}
+        if before is not None and before.topic_id == topic.topic_id:
+            known = before.partitions
         for number, placed in topic.partitions.items():
             if self._broker_id not in placed.replicas:
                 continue
