@@ -57,6 +57,13 @@ def test_a_bad_value_is_a_sentence_that_names_the_setting(
     assert value in said
 
 
+@pytest.mark.parametrize("name", ["zookeeper.ssl.client.enable", "zookeeper.set.acl"])
+def test_protection_of_zookeeper_that_is_not_given_is_refused(tmp_path: Path, name: str) -> None:
+    settings = {"zookeeper.connect": f"{HOST}:{free_port()}", name: "true"}
+    said = start_and_fail({**some_settings(tmp_path), **settings})
+    assert f"{name} is true" in said
+
+
 def test_an_unknown_setting_is_a_warning(start_broker: StartBroker) -> None:
     broker = start_broker({"no.such.setting": "1"})
     assert "no.such.setting" in broker.log

@@ -186,6 +186,7 @@ def _refuse_what_is_not_there_yet(config: BrokerConfig) -> None:
     """Starting without what was asked for would be worse than not starting."""
     if config.zookeeper_connect:
         _check_inter_broker_listener(config)
+        _check_zookeeper_security(config)
     for name, value, loss in (
         ("authorizer.class.name", config.authorizer_class_name, "lets every client do everything"),
         ("create.topic.policy.class.name", config.create_topic_policy_class_name, _NO_POLICY),
@@ -213,6 +214,19 @@ def _check_inter_broker_listener(config: BrokerConfig) -> None:
             f"brokers talk to each other on the listener {name}, which is "
             f"{found[0].security_protocol}; only {PLAINTEXT} is supported between brokers yet"
         )
+
+
+def _check_zookeeper_security(config: BrokerConfig) -> None:
+    """Whoever asked for protection must not go without it unknowingly."""
+    for name, is_wanted, loss in (
+        ("zookeeper.ssl.client.enable", config.zookeeper_ssl_client_enable, "is not encrypted"),
+        ("zookeeper.set.acl", config.zookeeper_set_acl, "writes nodes that all may change"),
+    ):
+        if is_wanted:
+            raise ConfigError(
+                f"{name} is true, but the connection to ZooKeeper {loss} yet: keep ZooKeeper on "
+                "a private network and remove the setting"
+            )
 
 
 def _allow_open_files() -> None:
