@@ -232,7 +232,7 @@ _LISTED = (
         name="elect-anybody",
         text="a replica that is not in sync is elected",
         inject=elect_anybody,
-        fault="kill-in-turn",
+        fault="return-first",
         caught_by=frozenset({"lost-write", "inconsistent-offset", "vanished-read"}),
     ),
     Mutant(

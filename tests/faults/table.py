@@ -45,6 +45,11 @@ _LISTED = (
         strike=signals.kill_successor,
     ),
     Fault(
+        name="return-first",
+        text="kill -9 of all, and who missed the most is back first",
+        strike=signals.return_first,
+    ),
+    Fault(
         name="pause-followers",
         text="SIGSTOP of the followers, then kill -9 of the leader",
         strike=signals.pause_followers,

@@ -102,6 +102,28 @@ def do_nothing(target: Target) -> None:
     target.hold(2)
 
 
+def return_first(target: Target) -> None:
+    """Who fell first, and missed what came after, is the first to be back, all alone."""
+    first, *others = target.chance.sample(
+        list(target.deployment.brokers.values()), len(target.deployment.brokers)
+    )
+    target.note(f"kill -9 of broker {first.broker_id}")
+    first.kill()
+    target.hold(target.chance.uniform(0.5, 2))
+    for node in others:
+        target.note(f"kill -9 of broker {node.broker_id}")
+        node.kill()
+        target.hold(target.chance.choice([0, 0.5]))
+    first.launch()
+    target.note(f"broker {first.broker_id} starts alone")
+    target.hold(target.chance.uniform(2, 5))
+    for node in others:
+        node.launch()
+    for node in (first, *others):
+        node.wait_until_ready(timeout_s=90)
+    target.note("all are back")
+
+
 def stop_in_order(target: Target) -> None:
     """SIGTERM and start again: a rolling restart, one broker per blow."""
     node = target.chance.choice(list(target.deployment.brokers.values()))
