@@ -17,8 +17,11 @@ class Failing:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    def __getattr__(self, name: str) -> Any:
+    def _fail(self) -> Any:
         raise self._error
+
+    isActive = recentProgress = property(_fail)  # noqa: N815  (PySpark's names)
+    exception = stop = _fail
 
 
 @pytest.fixture
