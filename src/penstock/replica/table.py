@@ -43,6 +43,7 @@ class PartitionTable:
         self._now_ms = now_ms
         self._partitions: dict[tuple[str, int], Partition] = {}
         self._image: ClusterImage | None = None
+        self._has_stood_down = False
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -89,6 +90,10 @@ class PartitionTable:
     def apply(self, image: ClusterImage) -> None:
         """Take on an image in which this broker is active; to be fed in their order."""
         before, self._image = self._image, image
+        if self._has_stood_down and before is not None:
+            # Whatever it says is news, yet logs that are open stay so.
+            before = ClusterImage(cluster_id=before.cluster_id)
+        self._has_stood_down = False
         self.around.brokers = image.brokers
         if before is not None and before.configs is not image.configs:
             self._reconfigure(before, image)
@@ -119,9 +124,7 @@ class PartitionTable:
         """Lead nothing any more: the session is lost. The next image is taken on as a whole."""
         for partition in self._partitions.values():
             partition.stand_down(error)
-        if self._image is not None:
-            # Whatever the next one says is news, yet logs that are open stay so.
-            self._image = ClusterImage(cluster_id=self._image.cluster_id)
+        self._has_stood_down = True
 
     def _recover(self, image: ClusterImage) -> None:
         """Open all logs at once: after a crash that is work for several threads."""

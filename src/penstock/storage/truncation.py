@@ -38,6 +38,10 @@ def _cut(log: LogState, offset: int) -> None:
 
 
 def _reload_producers(log: LogState, end_offset: int) -> None:
+    table = log.producer_state.table
+    if not table.entries and not table.open and not table.completed:
+        table.end_offset = end_offset  # Nobody is known at the end, so nobody was before it.
+        return
     log.producer_state.load(
         log_start_offset=min(log.log_start_offset, end_offset),
         snapshot_offset_max=deep_snapshot(log.row, end_offset),

@@ -46,7 +46,7 @@ _HANDLERS: dict[ApiKey, Any] = {
 SETTINGS = {
     "replica.fetch.wait.max.ms": "50",
     "replica.fetch.backoff.ms": "50",
-    "replica.lag.time.max.ms": "500",
+    "replica.lag.time.max.ms": "30000",
 }
 
 
@@ -119,6 +119,10 @@ class Node:
             now_ms=lambda: 1_000,
         )
         self.is_up = True
+
+    def configure(self, dynamic: dict[str, str]) -> None:
+        """Settings that are changed while the broker runs."""
+        self.config = self.broker.config = self.config.with_dynamic({}, dynamic)
 
     def take(self, image: ClusterImage) -> None:
         self.broker.image = image
@@ -276,6 +280,13 @@ class Replicas:
             leader=leader, leader_epoch=self.state.leader_epoch + 1, isr=isr or self.state.isr
         )
         self.publish(*only)
+
+    async def lose(self, broker: int) -> None:
+        """A broker stops, and the cluster knows it."""
+        await self.nodes[broker].stop()
+        self.image = self.image.apply(ImageDelta(brokers={broker: None}))
+        self.change(isr=tuple(one for one in self.state.isr if one != broker))
+        self.publish()
 
     def register_again(self, broker: int) -> None:
         self.nodes[broker].epoch += 1_000

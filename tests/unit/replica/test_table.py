@@ -111,3 +111,33 @@ def test_logs_of_unknown_topics_are_kept_aside_and_not_deleted(tmp_path: Path) -
     table.set_aside_strays(EMPTY)
     (kept,) = [found for found in tmp_path.iterdir() if found.name.endswith("-stray")]
     assert any(kept.iterdir())
+
+
+def test_who_stood_down_leads_again_only_by_an_image(tmp_path: Path) -> None:
+    table = table_on(opened(tmp_path))
+    image = changed(EMPTY, topic("a", BROKER))
+    table.apply(image)
+    partition = table.leader("a", 0)
+    table.stand_down_all()
+    with pytest.raises(NotLeaderOrFollower):
+        table.leader("a", 0)
+    with pytest.raises(NotLeaderOrFollower):
+        table.replica("a", 0)
+    table.apply(image)
+    assert table.leader("a", 0) is partition
+
+
+def test_a_partition_that_moved_to_other_brokers_is_dropped(tmp_path: Path) -> None:
+    table = table_on(opened(tmp_path))
+    image = changed(EMPTY, topic("a", BROKER, BROKER))
+    table.apply(image)
+    placed = image.topics["a"].partitions[1]
+    moved = placed._replace(
+        replicas=(OTHER,),
+        state=placed.state._replace(leader=OTHER, isr=(OTHER,), leader_epoch=1, partition_epoch=1),
+    )
+    table.apply(image.apply(ImageDelta(partitions={("a", 1): moved})))
+    assert [(p.topic, p.partition) for p in table.hosted()] == [("a", 0)]
+    assert not (tmp_path / "a-1").exists()
+    with pytest.raises(NotLeaderOrFollower):
+        table.leader("a", 1)

@@ -13,6 +13,7 @@ from penstock.config.settings import (
     READ_ONLY,
     STRING,
     Bounds,
+    OneOf,
     Setting,
 )
 
@@ -30,8 +31,10 @@ SETTINGS: Final = (
             "How long a follower may be behind before it leaves the in-sync replicas."),
     Setting("replica.high.watermark.checkpoint.interval.ms", LONG, 5000, None, HIGH, READ_ONLY,
             "How often high watermarks are written down."),
-    Setting("replica.selector.class", STRING, None, None, MEDIUM, READ_ONLY,
-            "A class that picks the replica a consumer reads from."),
+    Setting("replica.selector.class", STRING, None,
+            OneOf("org.apache.kafka.common.replica.RackAwareReplicaSelector",
+                  "org.apache.kafka.common.replica.LeaderSelector"), MEDIUM, READ_ONLY,
+            "Which replica a consumer reads from: one in its rack, or the leader (the default)."),
     # Fetching from the leader.
     Setting("num.replica.fetchers", INT, 1, Bounds(1), HIGH, CLUSTER_WIDE,
             "Connections per leader that followers fetch through."),
