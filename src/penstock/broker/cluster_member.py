@@ -67,6 +67,7 @@ _STORE_RETRY_S = 0.5
 _REOPEN_S = 1.0
 _NOTICE_S = 5.0
 _SHUTDOWN_ANSWER_S = 30.0
+_SHUTDOWN_PATIENCE_S = 10.0  # For a controller to be found.
 
 OpenStore = Callable[[], Awaitable[MetaStore]]
 MakeNewcomer = Callable[[PreviousShutdown], Newcomer]
@@ -259,7 +260,8 @@ class ClusterMember:
         request = BrokerShutdownRequest(
             broker_id=self._broker.broker_id, broker_epoch=self.broker_epoch
         )
-        for attempt in range(max(1, config.controlled_shutdown_max_retries)):
+        tries = max(1, config.controlled_shutdown_max_retries)
+        for attempt in range(tries if self._has_company() else 1):
             if attempt:
                 await asyncio.sleep(config.controlled_shutdown_retry_backoff_ms / 1000)
             if await self._handed_over(request):
@@ -269,10 +271,14 @@ class ClusterMember:
         self._is_leaving = True
         await self._governing.resign()
 
+    def _has_company(self) -> bool:
+        """The last broker of a cluster to leave need not wait for anybody to take over."""
+        return bool(self._broker.image.active_brokers() - {self._broker.broker_id})
+
     async def _handed_over(self, request: BrokerShutdownRequest) -> bool:
         try:
             asked = await self._line.ask(
-                request, patience_s=_SHUTDOWN_ANSWER_S, answer_s=_SHUTDOWN_ANSWER_S
+                request, patience_s=_SHUTDOWN_PATIENCE_S, answer_s=_SHUTDOWN_ANSWER_S
             )
             answer = cast(BrokerShutdownResponse, asked)
             if answer.error_code != ErrorCode.NONE:

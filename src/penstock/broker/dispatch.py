@@ -15,7 +15,6 @@ from functools import partial
 from types import CoroutineType, ModuleType
 from typing import Any, cast
 
-from penstock.broker.config_resources import ResourceType
 from penstock.broker.context import ANONYMOUS, Broker, RequestContext
 from penstock.broker.quotas.bill import Bill, bill_for
 from penstock.errors import ErrorCode, ProtocolError, UnknownServerError
@@ -145,7 +144,7 @@ class Route:
         self.decode: Callable[..., tuple[Any, int]] = request_class(api_key).decode_prefix
         self.handle: Callable[[Any, RequestContext], Any] = module.handle
         if api_key in CONTROLLER_APIS:
-            self.handle = partial(_by_the_controller, module.handle)
+            self.handle = partial(_by_the_controller, module)
         self.error_response: Callable[[Any, ProtocolError], Any] = getattr(
             module, "error_response", None
         ) or _plain_error_response(api_key)
@@ -164,20 +163,15 @@ class Route:
         return parts
 
 
-def _by_the_controller(
-    handle: Callable[[Any, RequestContext], Any], request: Any, context: RequestContext
-) -> Any:
+def _by_the_controller(module: ModuleType, request: Any, context: RequestContext) -> Any:
     """Here, if this broker is the controller, or it is passed on to the one that is."""
     broker = context.broker
-    if broker.controller is not None or broker.forwarder is None or _is_of_loggers(request):
-        return handle(request, context)
+    if broker.controller is not None or broker.forwarder is None:
+        return module.handle(request, context)
+    pass_on = getattr(module, "pass_on", None)  # Where a part of it is this broker's own matter.
+    if pass_on is not None:
+        return pass_on(request, context, broker.forwarder)
     return broker.forwarder.forward(request, context)
-
-
-def _is_of_loggers(request: Any) -> bool:
-    """Levels of loggers belong to the process that was asked, whoever is the controller."""
-    resources = getattr(request, "resources", ())
-    return any(resource.resource_type == ResourceType.BROKER_LOGGER for resource in resources)
 
 
 def _plain_error_response(api_key: ApiKey) -> Callable[[Any, ProtocolError], Any]:

@@ -46,7 +46,6 @@ class ReplicaFetchers:
             window_s=lambda: config().replication_quota_window_size_seconds,
             clock_ms=partitions.around.clock_ms,
         )
-        self.on_bytes: Callable[[str, int], None] = lambda topic, size_bytes: None
 
     def take_image(self, image: ClusterImage) -> None:
         """After the table took it: follow what the image says, no more and no less."""
@@ -112,7 +111,7 @@ class ReplicaFetchers:
                 now_ms=self._now_ms,
                 rate=self.rate,
                 on_cut=self._partitions.note_cut,
-                on_bytes=lambda topic, size_bytes: self.on_bytes(topic, size_bytes),
+                on_copied=self._partitions.around.on_copied,
             )
         return found
 

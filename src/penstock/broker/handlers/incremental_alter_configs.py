@@ -5,6 +5,7 @@ Levels of loggers are this process's own: they act at once and are forgotten wit
 """
 
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from penstock.broker.config_resources import (
     Alteration,
@@ -26,6 +27,9 @@ from penstock.protocol.messages.incremental_alter_configs import (
 )
 from penstock.telemetry import logs
 
+if TYPE_CHECKING:
+    from penstock.broker.forwarding import Forwarder
+
 
 async def handle(
     request: IncrementalAlterConfigsRequest, context: RequestContext
@@ -38,6 +42,25 @@ async def handle(
             for resource, error in zip(request.resources, outcomes, strict=True)
         ]
     )
+
+
+async def pass_on(
+    request: IncrementalAlterConfigsRequest, context: RequestContext, forwarder: "Forwarder"
+) -> IncrementalAlterConfigsResponse:
+    """Loggers are those of this very process; the rest is the controller's to alter."""
+    validate_only = request.validate_only
+    kinds: dict[bool, list[AlterConfigsResource]] = {True: [], False: []}
+    for resource in request.resources:
+        kinds[resource.resource_type == ResourceType.BROKER_LOGGER].append(resource)
+    response = IncrementalAlterConfigsResponse()
+    if kinds[True]:
+        own = IncrementalAlterConfigsRequest(resources=kinds[True], validate_only=validate_only)
+        response.responses += (await handle(own, context)).responses
+    if kinds[False] or not kinds[True]:
+        rest = IncrementalAlterConfigsRequest(resources=kinds[False], validate_only=validate_only)
+        answer = await forwarder.forward(rest, context)
+        response.responses += cast(IncrementalAlterConfigsResponse, answer).responses
+    return response
 
 
 def error_response(
