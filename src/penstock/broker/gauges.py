@@ -10,6 +10,10 @@ from penstock.telemetry.metrics import Gauge
 
 
 def watch_broker(broker: Broker) -> None:
+    def copied(topic: str, size_bytes: int) -> None:
+        broker.metrics.topic(topic).replication_bytes_in += size_bytes
+
+    broker.partitions.around.on_copied = copied
     broker.metrics.watch(lambda: _logs(broker))
     broker.metrics.watch(lambda: _partitions(broker))
     broker.metrics.watch(lambda: _cluster(broker))

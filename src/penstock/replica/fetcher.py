@@ -72,7 +72,7 @@ class Fetcher:
         now_ms: Callable[[], int],
         rate: ReplicationRate,
         on_cut: Callable[[], None],
-        on_bytes: Callable[[str, int], None],
+        on_copied: Callable[[str, int], None],
     ) -> None:
         self.leader_id = leader_id
         self.number = number
@@ -83,7 +83,7 @@ class Fetcher:
         self._now_ms = now_ms
         self._rate = rate
         self._on_cut = on_cut
-        self._on_bytes = on_bytes
+        self._on_copied = on_copied
         self._has_cut = False
         self._loop = asyncio.get_running_loop()
         self._book = FetchBook()
@@ -353,7 +353,7 @@ class Fetcher:
         return taken is Taken.APPENDED
 
     def _count(self, partition: Partition, size_bytes: int) -> None:
-        self._on_bytes(partition.topic, size_bytes)
+        self._on_copied(partition.topic, size_bytes)
         if self._is_throttled(partition):
             self._rate.note(size_bytes)
 
