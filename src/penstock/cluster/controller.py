@@ -42,6 +42,7 @@ from penstock.cluster.transition import Event, MinIsrChanged
 from penstock.errors import (
     ElectionNotNeeded,
     KafkaStorage,
+    NotController,
     ProtocolError,
     RequestTimedOut,
     UnknownServerError,
@@ -56,6 +57,7 @@ from penstock.meta.store import (
     NodeExists,
     NoNode,
     OutcomeUnknown,
+    SessionLost,
     Set,
     StoreUnavailable,
 )
@@ -381,6 +383,9 @@ class Controller:
         async with self._one_at_a_time:
             try:
                 return await change
+            except SessionLost as error:
+                self._writes.is_over = True
+                raise NotController(f"The session with the store is over: {error}") from error
             except StoreUnavailable as error:
                 raise KafkaStorage(f"The metadata store cannot be written: {error}") from error
             except OutcomeUnknown as error:
