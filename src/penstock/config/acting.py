@@ -26,6 +26,8 @@ BROKER: Final = frozenset(
         "compression.zstd.level",
         "connections.max.idle.ms",
         "controlled.shutdown.enable",
+        "controlled.shutdown.max.retries",
+        "controlled.shutdown.retry.backoff.ms",
         "controller.quota.window.num",
         "controller.quota.window.size.seconds",
         "default.replication.factor",
@@ -45,6 +47,7 @@ BROKER: Final = frozenset(
         "group.max.size",
         "group.min.session.timeout.ms",
         "host.name",
+        "inter.broker.listener.name",
         "leader.imbalance.check.interval.seconds",
         "leader.imbalance.per.broker.percentage",
         "leader.replication.throttled.rate",
@@ -125,6 +128,7 @@ BROKER: Final = frozenset(
         "replica.socket.timeout.ms",
         "replication.quota.window.size.seconds",
         "reserved.broker.max.id",
+        "security.inter.broker.protocol",
         "socket.listen.backlog.size",
         "socket.receive.buffer.bytes",
         "socket.request.max.bytes",
@@ -140,6 +144,12 @@ BROKER: Final = frozenset(
         "transaction.state.log.segment.bytes",
         "transactional.id.expiration.ms",
         "unclean.leader.election.enable",
+        "zookeeper.connect",
+        "zookeeper.connection.timeout.ms",
+        "zookeeper.max.in.flight.requests",
+        "zookeeper.session.timeout.ms",
+        "zookeeper.set.acl",
+        "zookeeper.ssl.client.enable",
     }
 )
 
