@@ -13,10 +13,11 @@ from typing import Any
 
 from penstock.broker.context import RequestContext
 from penstock.broker.fetch_sessions import FetchSessions
-from penstock.broker.handlers import delete_records, fetch, list_offsets
+from penstock.broker.handlers import delete_records, fetch, list_offsets, produce
 from penstock.cluster.image import (
     BrokerImage,
     ClusterImage,
+    Endpoint,
     ImageDelta,
     PartitionImage,
     PartitionState,
@@ -42,6 +43,7 @@ _HANDLERS: dict[ApiKey, Any] = {
     ApiKey.FETCH: fetch,
     ApiKey.LIST_OFFSETS: list_offsets,
     ApiKey.DELETE_RECORDS: delete_records,
+    ApiKey.PRODUCE: produce,
 }
 SETTINGS = {
     "replica.fetch.wait.max.ms": "50",
@@ -149,7 +151,7 @@ class Node:
     async def answer(self, api_key: ApiKey, body: bytes, version: int) -> bytes:
         """The answer to a request, as bytes both."""
         handler = _HANDLERS[api_key]
-        request = self.cluster.request_classes[api_key].decode(memoryview(body), version)
+        request = self.cluster.request_classes[api_key].decode(memoryview(bytearray(body)), version)
         header = RequestHeader(int(api_key), version, 1, f"broker-{self.broker_id}")
         context = RequestContext(self.broker, header, "PLAINTEXT", "here")
         try:
@@ -240,7 +242,12 @@ class Replicas:
     def registered(self, broker: int, *, is_active: bool = True) -> BrokerImage:
         epoch = self.nodes[broker].epoch
         return BrokerImage(
-            broker_id=broker, epoch=epoch, endpoints=(), is_active=is_active, fence_version=epoch
+            broker_id=broker,
+            epoch=epoch,
+            endpoints=(Endpoint("PLAINTEXT", f"host-{broker}", 9000 + broker, "PLAINTEXT"),),
+            rack=f"rack-{broker}",
+            is_active=is_active,
+            fence_version=epoch,
         )
 
     async def on_answer(self, asker: int, answerer: int, response: Response) -> Response:
