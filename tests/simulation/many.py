@@ -23,7 +23,7 @@ from penstock.broker.dispatch import HANDLERS, PEER_HANDLERS
 from penstock.protocol.apis import ApiKey, request_class, response_class
 from penstock.replica.fetcher import FETCH_VERSION
 
-DURATION_S = 20.0
+DURATION_S = 16.0
 _SPOKEN = (
     (ApiKey.PRODUCE, 9),
     (ApiKey.FETCH, 11),
