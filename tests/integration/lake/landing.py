@@ -30,6 +30,11 @@ OFTEN = "200 milliseconds"
 Starts = dict[str, Callable[[], LakeQuery]]
 
 
+def dead_letters_of(kind: str) -> str:
+    """The topic for what cannot be landed in the table of this kind."""
+    return f"dead.{kind}"
+
+
 def starts_of(spark: SparkSession, address: str, directory: Path) -> Starts:
     """How each table's query is started."""
 
@@ -40,6 +45,7 @@ def starts_of(spark: SparkSession, address: str, directory: Path) -> Starts:
             bootstrap=address,
             format=kind,
             value_format="json",
+            dead_letter_topic=dead_letters_of(kind),
             every=OFTEN,
             max_records_per_batch=1000,
             small_files_max=3,
@@ -56,7 +62,7 @@ def starts_of(spark: SparkSession, address: str, directory: Path) -> Starts:
             .load()
         )
         key = f.get_json_object(f.col("value").cast("string"), "$.k").alias("k")
-        counted = records.groupBy(key).count()
+        counted = records.select(key).where("k IS NOT NULL").groupBy("k").count()
         return lake.table(
             counted, to=directory / MERGED, merge_on=["k"], every=OFTEN, small_files_max=3
         )

@@ -1,9 +1,9 @@
 """Topic to tables under kill -9 of driver, Python workers and broker: every row is there once.
 
 A driver process lands one topic in a Delta, an Iceberg and a Parquet table and merges its counts
-into another Delta table, while rows and new fields keep coming. In each round something is killed:
-at an exact step between a task's first row and the end of a batch, or at random. In the end every
-table holds what was sent.
+into another Delta table, while rows, new fields and values that are no JSON keep coming. In each
+round something is killed: at an exact step between a task's first row and the end of a batch, or at
+random. In the end every table holds what was sent, and its dead-letter topic the rest.
 """
 
 import contextlib
@@ -22,8 +22,9 @@ import confluent_kafka
 import psutil
 import pytest
 from tests.conftest import IS_LONG
-from tests.integration.lake.landing import APPENDED, MERGED, TOPIC
+from tests.integration.lake.landing import APPENDED, MERGED, TOPIC, dead_letters_of
 from tests.integration.lake.topics import create
+from tests.integration.spark.crashing import consumed
 from tests.support.broker import BrokerProcess
 from tests.support.fixtures import StartBroker
 from tests.support.processes import ROOT, python
@@ -35,6 +36,7 @@ from penstock.lake.spec import TableSpec
 
 HERE = Path(__file__).parent
 KEYS = 7
+BAD_EVERY = 25  # Rows.
 PARTS = 12  # All rounds are spread over so many runs, each with tables of its own.
 SEEDS = int(os.environ.get("PENSTOCK_LAKE_SEEDS", str(PARTS)))
 
@@ -44,6 +46,11 @@ MORE_STEPS = {"iceberg": ("half compacted",), "parquet": ("half compacted", "log
 # "driver" is all of it at once, as when a machine dies; "driver alone" leaves the JVM to find out.
 DRIVERS = ("driver", "driver alone")
 ANYWHERE = "anywhere"
+
+
+def bad(number: int) -> bytes:
+    """A value that cannot be decoded."""
+    return b"no JSON: %d" % number
 
 
 def field_of(number: int) -> str:
@@ -167,6 +174,8 @@ class Feeder(threading.Thread):
             for number in range(self.count, self.count + 2):
                 value = {"n": number, "k": str(number % KEYS), field_of(number): number}
                 self._producer.produce(TOPIC, json.dumps(value).encode())
+                if number % BAD_EVERY == 0:
+                    self._producer.produce(TOPIC, bad(number))
             self.count += 2
             self._producer.poll(0)
 
@@ -241,7 +250,8 @@ def test_every_row_is_in_every_table_once_whatever_is_killed(
     start_broker: StartBroker, tmp_path: Path, seed: int
 ) -> None:
     broker = start_broker()
-    create(broker, TOPIC)
+    for topic in (TOPIC, *map(dead_letters_of, APPENDED)):
+        create(broker, topic)
     feeder = Feeder(broker.address)
     rig = Rig(broker, tmp_path, random.Random(seed))
     feeder.start()
@@ -256,6 +266,8 @@ def test_every_row_is_in_every_table_once_whatever_is_killed(
         rig.driver.kill()
     for kind in APPENDED:
         assert_exact(tmp_path / kind, kind, row_count)
+        letters = [one.value() for one in consumed(broker.address, dead_letters_of(kind))]
+        assert Counter(letters) == Counter(map(bad, range(0, row_count, BAD_EVERY)))
         assert_tidied(table_spec(tmp_path / kind, kind))
     spec = TableSpec(directory=str(tmp_path / MERGED), format="delta")
     assert_tidied(spec)
