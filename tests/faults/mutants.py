@@ -239,7 +239,7 @@ _LISTED = (
         name="trust-lossy",
         text="a broker that lost its disk counts as one that merely crashed",
         inject=trust_lossy_disks,
-        fault="power-two",
+        fault="power-but-one",
         caught_by=frozenset({"lost-write", "inconsistent-offset", "vanished-read"}),
     ),
     Mutant(

@@ -104,6 +104,11 @@ _LISTED = (
     ),
     loop("power-one", "power cut of a leader", disks.cut_power_of_one),
     loop("power-two", "power cut of two brokers", disks.cut_power_of_two),
+    loop(
+        "power-but-one",
+        "power cut of two, kill -9 of the third, which is back last",
+        disks.cut_power_of_all_but_one,
+    ),
     loop("power-all", "power cut of all, synced", disks.cut_power_of_all, SYNCED_LOOP),
     Fault(
         name="torn-tails",

@@ -191,6 +191,27 @@ def cut_power_of_two(target: Target) -> None:
     _cut_power(target, target.chance.sample(nodes, min(2, len(nodes))))
 
 
+def cut_power_of_all_but_one(target: Target) -> None:
+    """The third merely crashes, and is back last: until then nobody may lead who lost records."""
+    target.deployment.wait_until_whole([target.topic, f"{target.topic}-out"])
+    deployment = _loop(target)
+    nodes = list(deployment.brokers.values())
+    keeper, *others = target.chance.sample(nodes, len(nodes))
+    for node in others:
+        target.note(f"power cut of broker {node.broker_id}")
+        deployment.cut_power(node)
+    target.note(f"kill -9 of broker {keeper.broker_id}")
+    keeper.kill()
+    for node in others:
+        node.launch()
+    target.hold(target.chance.uniform(2, 5))
+    target.note(f"broker {keeper.broker_id} starts")
+    keeper.launch()
+    for node in nodes:
+        node.wait_until_ready(timeout_s=90)
+    target.note("all are back")
+
+
 def cut_power_of_all(target: Target) -> None:
     """Every record was synced before it was acknowledged, so nothing is lost. But nobody can know
     that of the others: who leads is then for an operator to say, by an unclean election."""
