@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 import psutil
+from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.faults.view import PartitionView, View, ask_view
 from tests.support.processes import HOST, ServerProcess, free_port, python
@@ -287,6 +288,22 @@ class Deployment:
         for future in admin.create_topics([new], operation_timeout=20, request_timeout=20).values():
             future.result(30)
         self.wait_until_whole([name], timeout_s=60)
+
+    def elect_uncleanly(self) -> None:
+        """Do as an operator does who knows that no replica can be trusted to have everything."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 3})
+
+        def leaderless() -> list[TopicPartition]:
+            _, view = next(self.views())
+            return [TopicPartition(*key) for key, p in view.partitions.items() if p.leader < 0]
+
+        def elected() -> bool:
+            wanted = leaderless()
+            if wanted:
+                admin.elect_leaders(ElectionType.UNCLEAN, wanted, request_timeout=20).result(30)
+            return not leaderless()
+
+        eventually(elected, timeout_s=60, every_s=0.5, what="a leader for every partition")
 
     def wait_for_all_brokers(self, *, timeout_s: float = WHOLE_S) -> None:
         """Until every broker knows every broker and a controller."""

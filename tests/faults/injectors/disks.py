@@ -216,3 +216,6 @@ def cut_power_of_all(target: Target) -> None:
     """Every record was synced before it was acknowledged, so nothing is lost. But nobody can know
     that of the others: who leads is then for an operator to say, by an unclean election."""
     _cut_power(target, list(target.deployment.brokers.values()))
+    target.deployment.wait_for_all_brokers()
+    target.note("an operator asks for unclean elections")
+    target.deployment.elect_uncleanly()
