@@ -125,3 +125,21 @@ def test_a_stopped_broker_leads_nothing_while_others_can(cluster: Cluster, topic
     assert all(p.leader_id in (0, 2) and 1 not in p.isr_nodes for p in found.partitions)
     assert "shut down completed" in cluster.brokers[1].log_end
     assert "without a controlled shutdown" not in cluster.brokers[1].log_end
+
+
+def test_a_cluster_that_was_stopped_in_good_order_starts_with_all_it_had(
+    cluster: Cluster, topics: Topics
+) -> None:
+    topic = topics.create("good-night", partitions=3)
+    with Stream(cluster.bootstrap, topic) as stream:
+        stream.until_more()
+    for broker in cluster.brokers[:3]:
+        assert broker.stop(timeout_s=60) == 0
+    for broker in cluster.brokers[:3]:
+        broker.launch()
+    for broker in cluster.brokers[:3]:
+        broker.wait_until_ready(timeout_s=60)
+        assert "clean before" in broker.log.rpartition("registered with epoch")[2]
+    cluster.until_in_sync(topic)
+    assert stream.failed == []
+    assert sorted(int(v) for v in read_all(cluster.bootstrap, topic)) == sorted(stream.acked)
