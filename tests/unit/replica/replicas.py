@@ -314,11 +314,11 @@ class Replicas:
                 await asyncio.sleep(0.002)
 
     async def until_equal(self, *brokers: int) -> None:
-        """Until the replicas are byte for byte the same, and know it."""
+        """Until the replicas are byte for byte the same, and know that all is committed."""
 
         def holds() -> bool:
             found = [self.nodes[broker].partition for broker in brokers or self.replicas]
-            ends = {(p.log.log_end_offset, p.log.high_watermark) for p in found}
-            return len(ends) == 1 and len({bytes_of(p) for p in found}) == 1
+            marks = {m for p in found for m in (p.log.log_end_offset, p.log.high_watermark)}
+            return len(marks) == 1 and len({bytes_of(p) for p in found}) == 1
 
         await self.until(holds)
