@@ -133,24 +133,12 @@ class _Looks:
 
 
 def _look(value: Sequence[Any]) -> PartitionImage:
-    replicas, adding, removing, leader, leader_epoch, isr, min_isr, elr, lke, *rest = value
-    recovery_state, controller_epoch, partition_epoch = rest
-    return PartitionImage(
-        replicas=tuple(replicas),
-        state=PartitionState(
-            leader=int(leader),
-            leader_epoch=int(leader_epoch),
-            isr=tuple(isr),
-            min_isr=int(min_isr),
-            elr=tuple(elr),
-            lke=tuple(lke),
-            leader_recovery_state=int(recovery_state),
-            controller_epoch=int(controller_epoch),
-            partition_epoch=int(partition_epoch),
-        ),
-        adding=tuple(adding),
-        removing=tuple(removing),
+    """In the order of `_Looks`; there are thousands, so by position and with nothing looked up."""
+    replicas, adding, removing, leader, epoch, isr, min_isr, elr, lke, recovery, by, version = value
+    state = PartitionState(
+        leader, epoch, tuple(isr), min_isr, tuple(elr), tuple(lke), recovery, by, version
     )
+    return PartitionImage(tuple(replicas), state, tuple(adding), tuple(removing))
 
 
 def _topic_value(topic: TopicImage, looks: _Looks) -> list[object]:
