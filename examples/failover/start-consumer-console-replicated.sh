@@ -3,4 +3,5 @@
 exec kafka-console-consumer \
     --bootstrap-server localhost:9092,localhost:9093,localhost:9094 \
     --topic my-failsafe-topic \
-    --consumer-property group.id=mygroup
+    --consumer-property group.id=mygroup \
+    --from-beginning
