@@ -176,6 +176,7 @@ class ClusterMember:
 
         def note(state: SessionState) -> None:
             if state is SessionState.LOST:
+                self._lead_nothing()  # At once; the tasks of the session end after.
                 lost.set()
             if state is SessionState.CONNECTED:
                 reconnected.set()
@@ -235,20 +236,25 @@ class ClusterMember:
 
     async def _stand_down(self, store: MetaStore) -> None:
         """Lead nothing, follow nothing; what waited is told to look elsewhere."""
-        broker = self._broker
-        self._is_admitted = False
-        self._governing.drop_office()
-        if not self._is_leaving:
-            broker.partitions.stand_down_all(
-                NotLeaderOrFollower("this broker has lost its place in the cluster")
-            )
-            broker.groups.take_image(broker.image)
-            broker.transactions.coordinator.take_image(broker.image)
+        self._lead_nothing()
         if self._fetchers is not None:
             await self._fetchers.close()
             self._fetchers = None
         with contextlib.suppress(MetaError):
             await store.close()
+
+    def _lead_nothing(self) -> None:
+        broker = self._broker
+        self._registered = None  # No image that is still on its way admits us again.
+        self._is_admitted = False
+        self._governing.drop_office()
+        if self._is_leaving:
+            return  # The doors are closed, and what was led has been handed over.
+        broker.partitions.stand_down_all(
+            NotLeaderOrFollower("this broker has lost its place in the cluster")
+        )
+        broker.groups.take_image(broker.image)
+        broker.transactions.coordinator.take_image(broker.image)
 
     # Leaving
 

@@ -89,6 +89,7 @@ class GroupCoordinator:
         self._topics: Mapping[str, TopicImage] = {}
         self._to_load: deque[LedShard] = deque()
         self._loader: asyncio.Task[None] | None = None
+        self._settling: set[asyncio.Task[None]] = set()  # Read, and waiting for their replicas.
         self._expirer: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -251,7 +252,7 @@ class GroupCoordinator:
         for number in tuple(self._led):
             self._resign(number)
         self._partition_count = 0
-        for task in (self._loader, self._expirer):
+        for task in (self._loader, self._expirer, *self._settling):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -269,10 +270,29 @@ class GroupCoordinator:
         while self._to_load:
             led = self._to_load.popleft()
             try:
-                await led.load()
+                await led.read()
             except Exception:
                 log.exception("%s could not be loaded and will be tried again", led.log)
-                asyncio.get_running_loop().call_later(_RETRY_S, self._load_again, led)
+                self._try_again(led)
+                continue
+            # One whose replicas are away must not hold up the others.
+            task = asyncio.get_running_loop().create_task(self._serve(led), name="group settling")
+            self._settling.add(task)
+            task.add_done_callback(self._settling.discard)
+
+    async def _serve(self, led: LedShard) -> None:
+        try:
+            await led.serve()
+        except ProtocolError as error:
+            if not led.is_closed and led.log.is_led:
+                log.warning("%s cannot be served yet: %s", led.log, error)
+                self._try_again(led)
+        except Exception:
+            log.exception("%s could not be loaded and will be tried again", led.log)
+            self._try_again(led)
+
+    def _try_again(self, led: LedShard) -> None:
+        asyncio.get_running_loop().call_later(_RETRY_S, self._load_again, led)
 
     def _load_again(self, led: LedShard) -> None:
         """From the start, with nothing of what was half read; unless another leads by now."""

@@ -30,7 +30,8 @@ class LedShard:
         self._now_ms = state_log.now_ms
         self._wake: asyncio.TimerHandle | None = None
         self._wake_ms = 0
-        self._is_closed = False
+        self._began_s = 0.0
+        self.is_closed = False
         self._gone_topics: set[str] = set()  # Deleted while the log was being read.
         self._markers: list[tuple[int, bool]] = []  # Appended meanwhile: producer, commit or not.
         self.shard = make(self)
@@ -68,17 +69,20 @@ class LedShard:
         stored = self.log.partition.log
         return stored.log_start_offset >= stored.log_end_offset
 
-    async def load(self) -> None:
-        """Replay the log, wait until none of it can be lost, then serve."""
-        began_s = self._loop.time()
+    async def read(self) -> None:
+        """Replay the log, in pieces."""
+        self._began_s = self._loop.time()
         for chunk in self.log.replay(chunk_bytes=_CHUNK_BYTES):
             for header, records in chunk:
                 self._take_in(header, records)
             await asyncio.sleep(0)
-            if self._is_closed:
+            if self.is_closed:
                 return
+
+    async def serve(self) -> None:
+        """Wait until nothing of what was read can be lost, then serve."""
         await self.log.until_settled()
-        if self._is_closed:
+        if self.is_closed:
             return
         self.finish_loading()
         log.info(
@@ -86,7 +90,7 @@ class LedShard:
             len(self.shard.groups),
             len(self.shard.offsets),
             self.log,
-            (self._loop.time() - began_s) * 1000,
+            (self._loop.time() - self._began_s) * 1000,
         )
 
     def finish_loading(self) -> None:
@@ -139,7 +143,7 @@ class LedShard:
 
     def close(self, error: ErrorCode) -> None:
         """Whoever waits is told; the log belongs to somebody else now."""
-        self._is_closed = True
+        self.is_closed = True
         self.is_loaded = False
         if self._wake is not None:
             self._wake.cancel()
