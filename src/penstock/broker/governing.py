@@ -58,8 +58,10 @@ class Governing:
                 controller = await self._elected(store)
                 if controller is None:
                     await await_office(store)
-                    continue
-                await self._govern(controller)
+                elif self._is_leaving:
+                    await controller.resign()
+                else:
+                    await self._govern(controller)
             except (StoreUnavailable, OutcomeUnknown, ProtocolError) as error:
                 log.warning("Standing for the controller's office again: %s", error)
                 await self._vacate(store)
