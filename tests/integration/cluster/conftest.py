@@ -26,7 +26,7 @@ def cluster(shared: Cluster) -> Cluster:
     """Three brokers, all running."""
     if shared.zookeeper.process is None:  # A test that took it away failed before it came back.
         shared.zookeeper.start()
-    for broker in shared.brokers[:3]:
+    for broker in shared.brokers:
         if broker.process is None:
             broker.start(timeout_s=60)
     return shared

@@ -81,7 +81,7 @@ def test_topics_are_made_altered_grown_and_deleted_through_any_broker(cluster: C
 
 
 def test_the_settings_of_each_broker_reach_that_broker(cluster: Cluster) -> None:
-    for number, broker in enumerate(cluster.brokers[:3]):
+    for number, broker in enumerate(cluster.brokers):
         admin = AdminClient({"bootstrap.servers": broker.address, **QUIET})
         resource = ConfigResource(
             ResourceType.BROKER,
