@@ -123,10 +123,12 @@ class Subject:
 
         def balanced() -> bool:
             parts = self.partitions(topic)
-            return all(p.leader is not None and p.leader.id == p.replicas[0].id for p in parts)
+            if all(p.leader is not None and p.leader.id == p.replicas[0].id for p in parts):
+                return True
+            with self.admin() as admin:
+                admin.elect_leaders(ElectionType.PREFERRED)
+            return False
 
-        with self.admin() as admin:
-            admin.elect_leaders(ElectionType.PREFERRED)
         eventually(balanced, timeout_s=120, every_s=0.25, what="preferred leaders")
 
     def cpu_seconds(self) -> float:
