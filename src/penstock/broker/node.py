@@ -33,7 +33,7 @@ from penstock.cluster.registration import Newcomer, Registration
 from penstock.cluster.znodes import PreviousShutdown
 from penstock.config.broker import BrokerConfig
 from penstock.config.topic import log_settings
-from penstock.errors import ConfigError, KafkaStorage, PenstockError
+from penstock.errors import ConfigError, KafkaStorage, PenstockError, ProtocolError
 from penstock.groups.coordinator import GroupCoordinator
 from penstock.groups.kinds import KINDS
 from penstock.meta.store import MetaStore, OutcomeUnknown, Set, Stat
@@ -214,6 +214,8 @@ async def _in_cluster(
     member.start(store)
     try:
         await member.until_active()
+        with contextlib.suppress(ProtocolError):  # Tried again when a producer asks for one.
+            await broker.producer_ids.prepare()
         yield
     finally:
         await member.close()
