@@ -47,7 +47,7 @@ def starts_of(spark: SparkSession, address: str, directory: Path) -> Starts:
             value_format="json",
             dead_letter_topic=dead_letters_of(kind),
             every=OFTEN,
-            max_records_per_batch=1000,
+            max_records_per_batch=5000,
             small_files_max=3,
             spark=spark,
         )
@@ -58,7 +58,7 @@ def starts_of(spark: SparkSession, address: str, directory: Path) -> Starts:
             .option("kafka.bootstrap.servers", address)
             .option("subscribe", TOPIC)
             .option("startingOffsets", "earliest")
-            .option("maxOffsetsPerTrigger", 1000)
+            .option("maxOffsetsPerTrigger", 5000)
             .load()
         )
         key = f.get_json_object(f.col("value").cast("string"), "$.k").alias("k")
