@@ -16,7 +16,17 @@ from penstock.protocol.apis import ApiKey
 from penstock.protocol.messages.fetch import FetchRequest
 
 # What brokers ask of each other is not held up by quotas meant for clients.
-_BETWEEN_BROKERS: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
+_BETWEEN_BROKERS: Final = frozenset(
+    {
+        ApiKey.WRITE_TXN_MARKERS,
+        ApiKey.IMAGE_FETCH,
+        ApiKey.PARTITIONS_CHANGED,
+        ApiKey.BROKER_SHUTDOWN,
+        ApiKey.FORWARD,  # Whoever passed it on charges the client.
+        ApiKey.REPLICA_ENDS,
+    }
+)
+_FIRST_VERSION_OF_BROKERS: Final = 4  # Of AddPartitionsToTxn; clients stay below.
 _UNPAID_S_MAX: Final = 1.0  # More was used while nobody counted, before there was a quota.
 
 
@@ -31,6 +41,8 @@ def bill_for(
 ) -> "Bill | None":
     """The bill of a request; None: it costs nothing. To be asked only while quotas are active."""
     if api_key in _BETWEEN_BROKERS:
+        return None
+    if api_key is ApiKey.ADD_PARTITIONS_TO_TXN and context.version >= _FIRST_VERSION_OF_BROKERS:
         return None
     if api_key is ApiKey.FETCH and is_from_follower(request, context):
         return None
