@@ -6,6 +6,7 @@ and leaves when it names it no more, or when its topic is gone or lives on under
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from penstock.cluster.image import ClusterImage, PartitionImage, TopicImage
 from penstock.errors import (
@@ -19,6 +20,9 @@ from penstock.replica.surroundings import LAG_MS_MAX, Surroundings, monotonic_ms
 from penstock.storage.log_config import LogConfig
 from penstock.storage.log_dirs import LogDirs, WantedLog
 from penstock.storage.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from penstock.replica.moving import LogMoves, Move
 
 log = logging.getLogger("kafka.server.ReplicaManager")
 
@@ -44,6 +48,7 @@ class PartitionTable:
         self._partitions: dict[tuple[str, int], Partition] = {}
         self._image: ClusterImage | None = None
         self._has_stood_down = False
+        self._moves: LogMoves | None = None  # None: nothing was ever moved.
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -66,6 +71,25 @@ class PartitionTable:
         if found is not None and (found.is_leader or found.is_readable):
             return found
         raise self._why_not(topic, partition, found)
+
+    def moves(
+        self, *, bytes_per_s: Callable[[], int], at_once_max: Callable[[], int]
+    ) -> "LogMoves":
+        """The moves between log directories, which most brokers never make."""
+        if self._moves is None:
+            from penstock.replica.moving import LogMoves
+            from penstock.replica.throttle import ReplicationRate
+
+            self._moves = LogMoves(
+                self._log_dirs,
+                rate=ReplicationRate(bytes_per_s, clock_ms=self.around.clock_ms),
+                at_once_max=at_once_max,
+                now_ms=self._now_ms,
+            )
+        return self._moves
+
+    def moves_under_way(self) -> "tuple[Move, ...]":
+        return () if self._moves is None else self._moves.all()
 
     def hosted(self) -> Iterable[Partition]:
         return tuple(self._partitions.values())
@@ -209,6 +233,8 @@ class PartitionTable:
     def _drop(self, topic: str, number: int) -> None:
         dropped = self._partitions.pop((topic, number))
         dropped.retire()
+        if self._moves is not None:
+            self._moves.cancel(dropped)
         self._log_dirs.delete_log(TopicPartition(topic, number), now_ms=self._now_ms())
         log.info("Log for partition %s-%d is scheduled for deletion", topic, number)
 

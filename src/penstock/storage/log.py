@@ -47,7 +47,7 @@ from penstock.storage.topic_partition import (
     DELETE,
     TopicPartition,
     leaving_name,
-    parse_directory_name,
+    parse_log_name,
 )
 from penstock.storage.transaction_index import AbortedTransaction
 from penstock.storage.truncation import start_anew, truncate_to
@@ -98,7 +98,7 @@ class Log(LogState):
         report: Callable[[str], None],
     ) -> "Log":
         """Open the log of a partition's directory, which exists; see `recovery.py`."""
-        topic_partition = parse_directory_name(directory.name)
+        topic_partition = parse_log_name(directory.name)
         if topic_partition is None:
             raise ValueError(f"{directory.name} is not the name of a partition's directory")
         known_id = read_topic_id(directory)

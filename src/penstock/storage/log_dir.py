@@ -19,6 +19,7 @@ from penstock.storage.log_config import LogConfig
 from penstock.storage.meta_properties import NOBODYS, read_identity
 from penstock.storage.topic_partition import (
     DELETE,
+    FUTURE,
     STRAY,
     TopicPartition,
     leaving_name,
@@ -70,7 +71,7 @@ class LogDir:
                 continue
             leaving = parse_leaving_name(child.name)
             partition = parse_directory_name(child.name)
-            if leaving is not None and leaving[1] == DELETE:
+            if leaving is not None and leaving[1] in (DELETE, FUTURE):  # A copy was not finished.
                 self.deleted.append(child)
             elif leaving is not None:
                 self._report(f"Leaving {child} alone: it belongs to no topic; remove it by hand")

@@ -18,7 +18,8 @@ from penstock.storage.meta_properties import (
     new_directory_id,
     write_identity,
 )
-from penstock.storage.topic_partition import TopicPartition
+from penstock.storage.removal import leave
+from penstock.storage.topic_partition import FUTURE, TopicPartition, leaving_name
 
 Report = Callable[[str], None]
 
@@ -44,6 +45,7 @@ class LogDirs:
         self._recovery_threads = recovery_threads
         self._report = report
         self._broker_epoch = -1
+        self.before_close: list[Callable[[], None]] = []  # Whoever works on the logs, to stop.
         self._doomed = [
             (now_ms + _DELETE_DELAY_MS, path) for found in dirs for path in found.deleted
         ]
@@ -188,6 +190,38 @@ class LogDirs:
         home.forget(partition)
         self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))
 
+    # Moving between directories
+
+    def new_copy(self, log: Log, target: Path, *, now_ms: int) -> Log:
+        """An empty log for a partition that lives in another directory, to be filled from it."""
+        path = target / leaving_name(log.topic_partition, FUTURE)
+        path.mkdir()
+        return Log.open(
+            path,
+            config=log.config,
+            now_ms=now_ms,
+            clean=True,
+            topic_id=log.topic_id,
+            report=self._report,
+        )
+
+    def take_copy(self, log: Log, copy: Log, *, now_ms: int) -> None:
+        """The copy takes the log's place. First its name: a crash in between costs no record."""
+        partition = log.topic_partition
+        homes = {found.path: found for found in self.dirs}
+        leave(copy, copy.dir.with_name(str(partition)))
+        old, new = homes[log.dir.parent], homes[copy.dir.parent]
+        new.found[partition] = copy.dir
+        new.logs[partition] = copy
+        path = log.rename_for_delete()
+        old.forget(partition)
+        self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))
+
+    def drop_copy(self, copy: Log, *, now_ms: int) -> None:
+        """A copy that is not wanted any more."""
+        if copy.failure is None:
+            self._doomed.append((now_ms, copy.rename_for_delete()))
+
     def set_aside(self, partition: TopicPartition) -> Path:
         """Rename a partition that belongs to no topic; nothing is deleted."""
         home = self._home(partition)
@@ -226,6 +260,8 @@ class LogDirs:
 
     def close(self) -> None:
         """Close every log and let the directories go."""
+        for stop in self.before_close:
+            stop()
         for found in self.dirs:
             found.close(self._broker_epoch)
 

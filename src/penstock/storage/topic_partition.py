@@ -49,3 +49,11 @@ def leaving_name(partition: TopicPartition, reason: str) -> str:
     """A name nobody else has, cut to what a file system takes."""
     suffix = f"-{partition.partition}.{os.urandom(16).hex()}{reason}"
     return partition.topic[: _NAME_BYTES_MAX - len(suffix)] + suffix
+
+
+def parse_log_name(name: str) -> TopicPartition | None:
+    """The partition whose log a directory is, or will be; None: another name."""
+    leaving = parse_leaving_name(name)
+    if leaving is not None and leaving[1] == FUTURE:
+        return leaving[0]
+    return parse_directory_name(name)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.broker.context import RequestContext
 from penstock.errors import ErrorCode
@@ -15,6 +16,9 @@ from penstock.protocol.messages.describe_log_dirs import (
 )
 from penstock.replica.partition import Partition
 
+if TYPE_CHECKING:
+    from penstock.replica.moving import Move
+
 _EVERY_DIRECTORY = "*"
 
 
@@ -26,9 +30,30 @@ def handle(request: DescribeLogDirsRequest, context: RequestContext) -> Describe
         if wanted is None or (partition.topic, partition.partition) in wanted:
             hosted.setdefault(partition.log.dir.parent, []).append(partition)
     cordoned = broker.config.cordoned_log_dirs
-    return DescribeLogDirsResponse(
+    response = DescribeLogDirsResponse(
         results=[_result(path, found, cordoned) for path, found in hosted.items()]
     )
+    for move in broker.partitions.moves_under_way():
+        if wanted is None or move.partition.key in wanted:
+            _add_copy(response, move)
+    return response
+
+
+def _add_copy(response: DescribeLogDirsResponse, move: "Move") -> None:
+    """A replica that is being moved is in two directories."""
+    for result in response.results:
+        if result.log_dir == str(move.target):
+            copy = DescribeLogDirsPartition(
+                partition_index=move.partition.partition,
+                partition_size=move.copy.size_bytes,
+                offset_lag=move.lag,
+                is_future_key=True,
+            )
+            topic = next((t for t in result.topics if t.name == move.partition.topic), None)
+            if topic is None:
+                topic = DescribeLogDirsTopic(name=move.partition.topic)
+                result.topics.append(topic)
+            topic.partitions.append(copy)
 
 
 def _wanted(request: DescribeLogDirsRequest) -> set[tuple[str, int]] | None:
