@@ -52,7 +52,9 @@ class ReplicaFetchers:
         before, self._image = self._image, image
         count = self._config().num_replica_fetchers
         is_all_new = (
-            before is None or before.brokers is not image.brokers or count != self._fetcher_count
+            before is None
+            or before.brokers.keys() != image.brokers.keys()
+            or count != self._fetcher_count
         )
         self._fetcher_count = count
         if before is None or is_all_new:
