@@ -17,7 +17,14 @@ from penstock.cluster.controller import Controller, ControlSettings, ReplicaEnd
 from penstock.cluster.election import await_office
 from penstock.cluster.image import ClusterImage, PartitionKey
 from penstock.errors import ErrorCode, ProtocolError
-from penstock.meta.store import Delete, MetaError, MetaStore, OutcomeUnknown, StoreUnavailable
+from penstock.meta.store import (
+    Delete,
+    MetaError,
+    MetaStore,
+    MultiFailed,
+    OutcomeUnknown,
+    StoreUnavailable,
+)
 from penstock.net.peers import Peers, PeerUnreachable
 from penstock.protocol.apis import Request, Response
 from penstock.protocol.messages.api_versions import ApiVersionsRequest
@@ -57,6 +64,8 @@ class Governing:
             try:
                 controller = await self._elected(store)
                 if controller is None:
+                    # Won before the link broke and never filled, it would stay ours for ever.
+                    await self._leave_empty_office(store)
                     await await_office(store)
                 elif self._is_leaving:
                     await controller.resign()
@@ -115,8 +124,12 @@ class Governing:
     async def _vacate(self, store: MetaStore) -> None:
         """An office we cannot fill is left to others."""
         with contextlib.suppress(MetaError):
-            (office,) = await store.multi_get([znodes.CONTROLLER])
-            if office is not None and office[1].owner == store.session_id:
+            await self._leave_empty_office(store)
+
+    async def _leave_empty_office(self, store: MetaStore) -> None:
+        (office,) = await store.multi_get([znodes.CONTROLLER])
+        if office is not None and office[1].owner == store.session_id:
+            with contextlib.suppress(MultiFailed):  # Somebody else deleted it.
                 await store.multi([Delete(znodes.CONTROLLER, office[1].version)])
 
     async def _ask_ends(
