@@ -5,6 +5,7 @@ notes and broker logs of those rounds are kept, and their place is printed.
 """
 
 import argparse
+import itertools
 import random
 import shutil
 import sys
@@ -14,6 +15,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from confluent_kafka import KafkaException
 from tests.faults.deployment import Deployment, Plan
 from tests.faults.injectors.fault import Fault
 from tests.faults.launching import deployment_of
@@ -28,16 +30,18 @@ def main() -> int:
     root.mkdir(parents=True, exist_ok=True)
     print(f"seed {options.seed}, artefacts in {root}\n{heading()}", flush=True)
     rounds: list[Round] = []
+    unplayed = 0
     for fault, played in run(options, root):
         rounds += played
+        unplayed += options.rounds - len(played)
         if played:
             print(row(fault, played), flush=True)
-    bad = [one for one in rounds if not one.is_good]
+    is_good = not unplayed and all(one.is_good for one in rounds)
     for line in summary(rounds):
         print(line)
-    if not bad and options.keep is None:
+    if is_good and options.keep is None:
         shutil.rmtree(root)
-    return 1 if bad else 0
+    return 0 if is_good else 1
 
 
 def parsed() -> argparse.Namespace:
@@ -85,10 +89,34 @@ def run(options: argparse.Namespace, root: Path) -> Iterator[tuple[Fault, list[R
                 print(skipped_row(fault, reason), flush=True)
             else:
                 able.append(fault)
-        if able:
-            with deployment_of(root / f"cluster-{number}", plan) as deployment:
-                for fault in able:
-                    yield fault, list(rounds_of(deployment, fault, options, root))
+        for attempt in itertools.count():
+            if not able:
+                break
+            with deployment_of(root / f"cluster-{number}-{attempt}", plan) as deployment:
+                while able:
+                    played: list[Round] = []
+                    fault = able.pop(0)
+                    is_broken = not play_all(deployment, fault, options, root, played)
+                    yield fault, played
+                    if is_broken:
+                        break  # The rest gets a cluster that nobody left in the middle of a blow.
+
+
+def play_all(
+    deployment: Deployment,
+    fault: Fault,
+    options: argparse.Namespace,
+    root: Path,
+    played: list[Round],
+) -> bool:
+    """All rounds of a fault; False: one could not be played to its end, which is said."""
+    try:
+        for one in rounds_of(deployment, fault, options, root):
+            played += [one]  # Those before a break count.
+    except (AssertionError, OSError, RuntimeError, KafkaException) as error:
+        print(f"{fault.name:<26} broke off: {type(error).__name__}: {error}", flush=True)
+        return False
+    return True
 
 
 def rounds_of(

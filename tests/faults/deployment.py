@@ -300,7 +300,7 @@ class Deployment:
         def elected() -> bool:
             wanted = leaderless()
             if wanted:
-                admin.elect_leaders(ElectionType.UNCLEAN, wanted, request_timeout=20).result(30)
+                admin.elect_leaders(ElectionType.UNCLEAN, wanted).result(60)
             return not leaderless()
 
         eventually(elected, timeout_s=60, every_s=0.5, what="a leader for every partition")
