@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 
 from tests.simulation import determinism
-from tests.simulation.mutants import MUTANTS, Mutant
+from tests.simulation.mutants import ELUSIVE, MUTANTS, Mutant
 from tests.simulation.run import Report, simulate
 
 from penstock.broker.dispatch import HANDLERS, PEER_HANDLERS
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     if asked.mutants:
         return hunt(asked.seeds, processes=asked.processes, duration_s=asked.duration)
-    prepare = MUTANTS[asked.mutant].apply if asked.mutant else None
+    prepare = (MUTANTS | ELUSIVE)[asked.mutant].apply if asked.mutant else None
     reports = []
     for report in run_all(
         seeds,
@@ -83,9 +83,9 @@ def main(arguments: Sequence[str]) -> int:
 def hunt(seeds_max: int, *, processes: int, duration_s: float) -> int:
     """Each mutant until it is noticed, at most on so many seeds."""
     blind = 0
-    for name, mutant in MUTANTS.items():
+    for name, mutant in (MUTANTS | ELUSIVE).items():
         found = noticed(mutant, seeds_max, processes=processes, duration_s=duration_s)
-        blind += found is None
+        blind += found is None and name in MUTANTS
         told = f"seed {found.seed}: {found.violations[0][:160]}" if found else "NOT NOTICED"
         print(f"without {name}: {told}", flush=True)
     return 1 if blind else 0
