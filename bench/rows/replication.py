@@ -127,7 +127,11 @@ def leader_killed(subject: Subject, topic: str, victim: int) -> float:
 
 def probes_of(subject: Subject, topic: str, victim: int) -> tuple[list[Probe], list[int]]:
     """Probes for the first, the middle and the last partition that the broker leads."""
-    led = sorted(subject.leaders(topic)[victim])
+    led = eventually(
+        lambda: sorted(subject.leaders(topic).get(victim, ())),
+        timeout_s=120,
+        what=f"partitions that broker {victim} leads",
+    )
     chosen = sorted({led[0], led[len(led) // 2], led[-1]})
     ports = [b.port for number, b in enumerate(subject.brokers) if number != victim]
     return [Probe(topic, number, ports, KILL_SECONDS_MAX) for number in chosen], ports
