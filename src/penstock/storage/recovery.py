@@ -7,7 +7,7 @@ cut off, and the indexes, the producers and the leader epochs are made to fit wh
 longest valid prefix survives. In both cases a missing or broken index is built anew.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -264,7 +264,9 @@ def _recover(
     if not unflushed:
         return loading.log_start_offset
     table = _table_at(unflushed[0], segments, producers, loading)
-    found = list(epochs.entries)
+    known = dict(epochs.entries)
+    # A cut may be undone by a power cut that left its note: what is checked here speaks for itself.
+    found = [e for e in epochs.entries if e.start_offset < unflushed[0].base_offset]
     end_offset = unflushed[0].base_offset
     for number, segment in enumerate(unflushed):
         if number and _is_hole(unflushed[number - 1], end_offset, segment, loading.config):
@@ -273,7 +275,7 @@ def _recover(
             break
         loading.report(f"Recovering unflushed segment {segment.log_path}")
         end_offset = max(end_offset, segment.base_offset)
-        reason, end_offset = _recover_segment(segment, table, found, end_offset)
+        reason, end_offset = _recover_segment(segment, table, found, known, end_offset)
         if reason is not None:
             loading.report(f"{reason}; the log ends at offset {end_offset} now")
             _drop(loading, segments, unflushed[number + 1 :], producers)
@@ -294,7 +296,11 @@ def _is_hole(before: Segment, end_offset: int, segment: Segment, config: LogConf
 
 
 def _recover_segment(
-    segment: Segment, table: ProducerTable, epochs: list[EpochStart], end_offset: int
+    segment: Segment,
+    table: ProducerTable,
+    epochs: list[EpochStart],
+    known: Mapping[int, int],
+    end_offset: int,
 ) -> tuple[str | None, int]:
     """Why the segment was cut (None: it is whole), and the offset after its last batch."""
     reason = None
@@ -308,10 +314,7 @@ def _recover_segment(
             aborted = table.replay(header, batch)
             if aborted:
                 segment.transactions.append(aborted)
-            if header.leader_epoch > (epochs[-1].epoch if epochs else -1):
-                while epochs and epochs[-1].start_offset >= header.base_offset:
-                    epochs.pop()  # The batches are the truth; what contradicts them is older.
-                epochs.append(EpochStart(header.leader_epoch, header.base_offset))
+            _note_epoch(header, epochs, known, end_offset)
             _index(segment, position, header)
             valid_bytes, end_offset = position + header.size_bytes, header.next_offset
     except CorruptRecord as error:
@@ -322,6 +325,20 @@ def _recover_segment(
     segment.truncate_bytes(valid_bytes)
     segment.close_for_append()
     return reason, end_offset
+
+
+def _note_epoch(
+    header: BatchHeader, epochs: list[EpochStart], known: Mapping[int, int], end_offset: int
+) -> None:
+    """The batches are the truth; a start that was noted holds as far as it fits between them."""
+    epoch = header.leader_epoch
+    while epochs and epochs[-1].epoch > epoch:
+        epochs.pop()
+    if epoch > (epochs[-1].epoch if epochs else -1):
+        start_offset = known.get(epoch, header.base_offset)
+        if not end_offset <= start_offset <= header.base_offset:
+            start_offset = header.base_offset
+        epochs.append(EpochStart(epoch, start_offset))
 
 
 def _check_order(segment: Segment, header: BatchHeader, end_offset: int) -> None:

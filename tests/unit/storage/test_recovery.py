@@ -319,3 +319,26 @@ def _old_message(offset: int, *, magic: int) -> bytes:
     )
     message = struct.pack(">I", zlib.crc32(body)) + body
     return struct.pack(">qi", offset, len(message)) + message
+
+
+def test_an_epoch_noted_for_records_that_a_power_cut_undid_is_forgotten(log_dir: Path) -> None:
+    """The cut of an old tail was lost, its note was not: the tail is of its old epoch."""
+    log = new_log(log_dir, SMALL)
+    append(log, batch([b"a", b"b"]), leader_epoch=0)
+    append(log, batch([b"an old tail"]), leader_epoch=0)
+    checkpoint = log.dir / "leader-epoch-checkpoint"
+    checkpoint.write_text("0\n2\n0 0\n2 2\n")
+    again = reopened(log)
+    assert again.log_end_offset == 3
+    assert again.epochs == ((0, 0),)
+    assert again.epoch_of(2) == 0
+
+
+def test_the_noted_start_of_an_epoch_holds_where_the_batches_leave_room(log_dir: Path) -> None:
+    """Compaction may take the first batch of an epoch; its start stays where it was."""
+    log = new_log(log_dir, SMALL)
+    append(log, batch([b"a", b"b"]), leader_epoch=0)
+    later = batch([b"c"], base_offset=5, leader_epoch=3)
+    log.append_as_follower([later], now_ms=0)
+    (log.dir / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n3 4\n")
+    assert reopened(log).epochs == ((0, 0), (3, 4))
