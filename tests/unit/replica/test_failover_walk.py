@@ -365,7 +365,7 @@ def summary(table: ProducerTable) -> dict[int, tuple[int, int, int, int | None]]
     }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from((1, 2)))
 def test_committed_records_outlive_every_walk(seed: int, min_isr: int) -> None:
     root = Path(tempfile.mkdtemp(prefix="penstock-", dir=MEMORY))
