@@ -19,6 +19,9 @@ class Mutant:
     fault: str  # What brings it to light.
     caught_by: frozenset[str]  # Any of these checks.
     clients: str = "small"
+    is_rare: bool = (
+        False  # A race of milliseconds, which the simulator finds and real time does not.
+    )
 
 
 def ack_early() -> None:
@@ -220,6 +223,7 @@ _LISTED = (
         inject=join_below_epoch_start,
         fault="kill-successor",
         caught_by=frozenset({"lost-write", "inconsistent-offset", "replica-divergence"}),
+        is_rare=True,
     ),
     Mutant(
         name="no-fences",
@@ -227,6 +231,7 @@ _LISTED = (
         inject=skip_fences,
         fault="kill-any",
         caught_by=frozenset({"lost-write", "inconsistent-offset", "not-healed"}),
+        is_rare=True,
     ),
     Mutant(
         name="elect-anybody",
