@@ -100,13 +100,13 @@ def join_below_epoch_start() -> None:
 
 
 def skip_fences() -> None:
-    """Anybody who ever fetched may join, whatever has become of it since."""
+    """Any registered broker that ever fetched may join, whatever has become of it since."""
     from penstock.cluster import znodes
     from penstock.meta.store import Set
     from penstock.replica import in_sync, isr_writer
 
-    def is_eligible(follower: Any, _brokers: Any) -> bool:
-        return bool(follower.fetch_offset >= 0)
+    def is_eligible(follower: Any, brokers: Any) -> bool:
+        return bool(follower.fetch_offset >= 0 and follower.broker_id in brokers)
 
     def ops(partition: Any, proposal: Any) -> list[Any]:
         path, data = znodes.state_path(*partition.key), znodes.encode_state(proposal.state)
