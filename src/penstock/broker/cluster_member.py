@@ -23,6 +23,7 @@ from penstock.broker.forwarding import ControllerLine, Forwarder
 from penstock.broker.governing import Governing
 from penstock.broker.image_pulls import ImagePulls
 from penstock.broker.image_taking import note_image, take_partitions
+from penstock.broker.new_partitions import NewPartitions
 from penstock.broker.office import AddressBook, StoredOffice
 from penstock.cluster import registration, znodes
 from penstock.cluster.image import ClusterImage, PartitionKey
@@ -97,6 +98,7 @@ class ClusterMember:
         self._office = StoredOffice(addresses)
         self._here = Dispatcher(broker, listener=broker.config.inter_broker_listener_name)
         self._pulls = ImagePulls(broker, peers=peers, office=self._office, take=self._take)
+        self._newcomers = NewPartitions(broker.partitions, obey=self._obey)
         self._governing = Governing(
             broker, peers=peers, here=self._ask_here, take_image=self._pulls.take_own
         )
@@ -237,6 +239,7 @@ class ClusterMember:
     async def _stand_down(self, store: MetaStore) -> None:
         """Lead nothing, follow nothing; what waited is told to look elsewhere."""
         self._lead_nothing()
+        await self._newcomers.close()
         if self._fetchers is not None:
             await self._fetchers.close()
             self._fetchers = None
@@ -361,12 +364,18 @@ class ClusterMember:
                 self._admitted()
         note_image(broker, image)
         if self._is_admitted:
-            take_partitions(broker, image)
-            if self._fetchers is not None:
-                self._fetchers.take_image(image)
+            self._newcomers.take(image)
         self._image_news.set()
         self._image_news.clear()
-        if self._is_admitted and not self._was_active.is_set():
+
+    def _obey(self, image: ClusterImage) -> None:
+        broker = self._broker
+        if not self._is_admitted:
+            return  # The session was lost while logs were being opened.
+        take_partitions(broker, image)
+        if self._fetchers is not None:
+            self._fetchers.take_image(image)
+        if not self._was_active.is_set():
             broker.partitions.set_aside_strays(image)
             self._was_active.set()
 

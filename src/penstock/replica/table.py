@@ -4,6 +4,7 @@ The image is the authority: a partition appears here when it names this broker a
 and leaves when it names it no more, or when its topic is gone or lives on under another id.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -110,6 +111,49 @@ class PartitionTable:
         return NotLeaderOrFollower(f"broker {known.state.leader} leads {topic}-{partition}")
 
     # Following the image
+
+    def missing(self, image: ClusterImage) -> list[WantedLog]:
+        """The logs of partitions that an image gives us and that are not hosted yet."""
+        known: Mapping[str, TopicImage] = {}
+        if self._image is not None and not self._has_stood_down:
+            known = self._image.topics
+        return [
+            WantedLog(TopicPartition(name, number), topic.topic_id, config)
+            for name, topic in image.topics.items()
+            if known.get(name) is not topic
+            for config in (self._log_config(image, name),)
+            for number, placed in topic.partitions.items()
+            if self._broker_id in placed.replicas and (name, number) not in self._partitions
+        ]
+
+    @property
+    def has_crashed_logs(self) -> bool:
+        """Whether logs are still to be recovered, which threads do better than anybody else."""
+        return self._image is None and not self._log_dirs.was_clean
+
+    def open_ahead(self, wanted: WantedLog) -> None:
+        """Open a log before the image is taken on; what goes wrong is told when it is."""
+        with contextlib.suppress(KafkaStorage, OSError):
+            self._log_dirs.open_log(
+                wanted.partition,
+                topic_id=wanted.topic_id,
+                config=wanted.config,
+                now_ms=self._now_ms(),
+            )
+
+    def drop_opened_ahead(self, wanted: WantedLog, image: ClusterImage) -> None:
+        """Give up a log that was opened ahead of an image, if the next one has no use for it."""
+        name, number = wanted.partition
+        topic, placed = image.topics.get(name), image.partition(name, number)
+        if (name, number) in self._partitions:
+            return
+        if (
+            topic is None
+            or topic.topic_id != wanted.topic_id
+            or placed is None
+            or self._broker_id not in placed.replicas
+        ):
+            self._log_dirs.delete_log(wanted.partition, now_ms=self._now_ms())
 
     def apply(self, image: ClusterImage) -> None:
         """Take on an image in which this broker is active; to be fed in their order."""

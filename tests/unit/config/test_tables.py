@@ -143,6 +143,7 @@ BY_RULE = {
     "node.id",
     "port",
     "reserved.broker.max.id",
+    "security.inter.broker.protocol",
 }
 
 # Ours, and those of 3.9 that 4.3 no longer has.
