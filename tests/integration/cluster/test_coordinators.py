@@ -16,6 +16,8 @@ from tests.integration.cluster.writing import OVERALL_S, QUIET, Stream, read_all
 from tests.support.cluster import Cluster
 from tests.support.waiting import eventually
 
+PATIENCE_S = 25.0  # Longer than any call is allowed to take.
+
 
 class Member(threading.Thread):
     """A consumer of a group that commits what it read, and goes on through everything."""
@@ -120,16 +122,20 @@ def _ends(bootstrap: str, group: str, topic: str) -> list[tuple[int, int]]:
         consumer.close()
 
 
-def _transform(
-    cluster: Cluster, source: str, target: str, count: int, *, deadline_s: float
-) -> None:
-    """Consume, transform, produce, exactly once: again from the last commit after every failure."""
-    group, done = "transformers", 0
-    while done < count:
-        assert time.monotonic() < deadline_s, f"{done} of {count} transformed in time"
+class Transformer(threading.Thread):
+    """Consume, transform, produce in transactions, from the last commit on, until it fails."""
+
+    def __init__(self, bootstrap: str, source: str, target: str, count: int) -> None:
+        super().__init__(daemon=True)
+        self.done = 0
+        self.moved_s = time.monotonic()
+        self._servers = bootstrap
+        self._from, self._into, self._count = source, target, count
+
+    def run(self) -> None:
         producer = Producer(
             {
-                "bootstrap.servers": cluster.bootstrap,
+                "bootstrap.servers": self._servers,
                 "transactional.id": "transformer",
                 "transaction.timeout.ms": 20_000,
                 **QUIET,
@@ -137,43 +143,50 @@ def _transform(
         )
         consumer = Consumer(
             {
-                "bootstrap.servers": cluster.bootstrap,
-                "group.id": group,
+                "bootstrap.servers": self._servers,
+                "group.id": "transformers",
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
                 "session.timeout.ms": 6_000,
+                "max.poll.interval.ms": 10_000,
                 **QUIET,
             }
         )
         try:
             producer.init_transactions(OVERALL_S)
-            consumer.subscribe([source])
-            done = _transform_until_failure(producer, consumer, target, count, deadline_s)
+            consumer.subscribe([self._from])
+            while self.done < self._count:
+                self._transform(producer, consumer)
         except KafkaException:
-            pass  # The next incarnation fences this one and begins at the last commit.
+            pass  # The next one fences this one off and begins at the last commit.
         finally:
             consumer.close()
 
-
-def _transform_until_failure(
-    producer: Producer, consumer: Consumer, target: str, count: int, deadline_s: float
-) -> int:
-    done = 0
-    while time.monotonic() < deadline_s:
+    def _transform(self, producer: Producer, consumer: Consumer) -> None:
         batch = [m for m in consumer.consume(10, 0.5) if m.error() is None]
         if not batch:
-            continue
+            return
         producer.begin_transaction()
         for message in batch:
-            producer.produce(target, message.value(), message.key())
+            producer.produce(self._into, message.value(), message.key())
         positions = consumer.position(consumer.assignment())
         producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 20)
         producer.commit_transaction(20)
-        done = sum(max(position.offset, 0) for position in positions)
-        if done >= count:
-            break
-    return done
+        self.done = sum(max(position.offset, 0) for position in positions)
+        self.moved_s = time.monotonic()
+
+
+def _transform_all(cluster: Cluster, source: str, target: str, count: int) -> None:
+    """One transformer after the other. One that hangs is left behind: the next fences it off."""
+    deadline_s = time.monotonic() + 4 * OVERALL_S
+    while time.monotonic() < deadline_s:
+        worker = Transformer(cluster.bootstrap, source, target, count)
+        worker.start()
+        while worker.is_alive() and time.monotonic() - worker.moved_s < PATIENCE_S:
+            worker.join(0.1)
+        if worker.done >= count:
+            return
 
 
 def test_consume_transform_produce_is_exactly_once_under_kills(
@@ -186,10 +199,7 @@ def test_consume_transform_produce_is_exactly_once_under_kills(
         producer.produce(source, str(number).encode())
     assert producer.flush(OVERALL_S) == 0
 
-    deadline_s = time.monotonic() + 3 * OVERALL_S
-    worker = threading.Thread(
-        target=_transform, args=(cluster, source, target, count), kwargs={"deadline_s": deadline_s}
-    )
+    worker = threading.Thread(target=_transform_all, args=(cluster, source, target, count))
     worker.start()
     try:
         for broker in cluster.brokers:
@@ -199,13 +209,13 @@ def test_consume_transform_produce_is_exactly_once_under_kills(
                     not worker.is_alive()
                     or len(read_all(cluster.bootstrap, target, committed_only=True)) > seen
                 ),
-                timeout_s=OVERALL_S,
+                timeout_s=3 * OVERALL_S,
                 what="transactions to be committed",
             )
             broker.kill()
             broker.start(timeout_s=60)
     finally:
-        worker.join(3 * OVERALL_S)
+        worker.join(5 * OVERALL_S)
     assert not worker.is_alive()
     found = [int(v) for v in read_all(cluster.bootstrap, target, committed_only=True)]
     assert sorted(found) == list(range(count))
