@@ -14,8 +14,9 @@ import struct
 import sys
 import time
 
-ATTEMPTS_S_MAX = 10.0  # A ZooKeeper that is away for longer expires the session by itself.
+ATTEMPTS_S_MAX = 60.0  # No session waits for longer; one that is shorter bounds it further.
 PATIENCE_S = 0.25  # For the first answer; each further round waits twice as long.
+PATIENCE_S_MAX = 5.0
 _CLOSE = -11
 
 Session = tuple[int, bytes, int]  # Id, password, timeout in milliseconds.
@@ -81,7 +82,7 @@ def end_session(session: Session, servers: list[Server]) -> bool:
                 continue
         if time.monotonic() >= give_up_s:
             return False
-        patience_s = min(patience_s * 2, ATTEMPTS_S_MAX)
+        patience_s = min(patience_s * 2, PATIENCE_S_MAX)
         time.sleep(0.05)
 
 

@@ -22,7 +22,7 @@ def test_a_second_broker_with_the_same_id_is_refused(cluster: Cluster, tmp_path:
         second.launch()
         assert second.wait(timeout_s=30) == 1
         assert "Another broker is registered with broker.id 1" in second.log_end
-    assert [b.node_id for b in cluster.metadata(broker=1).brokers] == [0, 1, 2]
+    assert {b.node_id for b in cluster.metadata(broker=1).brokers} == {0, 1, 2}
 
 
 def test_a_directory_of_another_cluster_is_refused(cluster: Cluster, tmp_path: Path) -> None:
