@@ -240,6 +240,13 @@ class Controller:
         keys = self._elections.vacant_uncleanly()
         if keys and (chosen := await self._elections.survey(keys)):
             await self._carry_out(self._elections.elect_uncleanly(chosen))
+        await self.recover_from_power_cuts()
+
+    async def recover_from_power_cuts(self) -> None:
+        """Where all who had everything lost something, and all replicas are back, one leads."""
+        keys = self._elections.all_back()
+        if keys and (chosen := await self._elections.survey(keys, needs_all=True)):
+            await self._carry_out(self._elections.elect_uncleanly(chosen))
 
     async def broker_unreachable(self, broker_id: int, epoch: int) -> None:
         """Nobody listens where this incarnation of a broker did: its process is gone."""

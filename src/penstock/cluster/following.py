@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 PAUSE_S = 0.25  # Before trying again what the store could not do; it grows, up to the other.
 PAUSE_S_MAX = 4.0
+RECOVER_EVERY_S = 2.0
 
 _log = logging.getLogger("penstock.cluster.controller")
 
@@ -89,6 +90,8 @@ class _Following:
             self._watch(znodes.REASSIGN_PARTITIONS, data, self._reassign),
             self._watch(znodes.PREFERRED_ELECTION, data, self._prefer),
             self._every(lambda: self._settings().sweep_every_s, controller.sweep),
+            # Brokers that have just come back need a moment before they can tell of their logs.
+            self._every(lambda: RECOVER_EVERY_S, controller.recover_from_power_cuts),
             self._every(lambda: self._settings().balance_every_s, self._balance),
         )
 

@@ -4,6 +4,9 @@ The safe elections after a broker went are not here: they are part of taking it 
 partitions (membership.py). An unclean one is held only where an administrator asks for it or the
 topic allows it, when nobody who is certain to have all records is alive; the live replicas are
 asked how far they reach, the furthest leads, and the log says so.
+
+One case is held for every topic: a power cut took records from all who were certain to have them,
+and every replica is back. There is nobody left to wait for, so the furthest leads.
 """
 
 import asyncio
@@ -150,8 +153,26 @@ class LeaderElections:
                 found.append(key)
         return found
 
-    async def survey(self, keys: Iterable[PartitionKey]) -> dict[PartitionKey, int]:
-        """Who should lead each of these that nobody leads; those without any live replica miss."""
+    def all_back(self) -> list[PartitionKey]:
+        """Partitions nobody may lead although all replicas are here: a power cut took records."""
+        image = self._ledger.image
+        active = image.active_brokers()
+        return [
+            key
+            for key, partition in image.all_partitions()
+            if partition.state.leader == NO_LEADER
+            and not (partition.state.isr or partition.state.elr)
+            and partition.state.lke
+            and active.issuperset(partition.replicas)
+        ]
+
+    async def survey(
+        self, keys: Iterable[PartitionKey], *, needs_all: bool = False
+    ) -> dict[PartitionKey, int]:
+        """Who should lead each of these that nobody leads; those without any live replica miss.
+
+        With `needs_all` those miss, too, of which any replica is silent.
+        """
         image = self._ledger.image
         vacant = {
             key: partition
@@ -169,6 +190,8 @@ class LeaderElections:
         for broker, answer in zip(brokers, answers, strict=True):
             for key, end in answer.items():
                 ends.setdefault(key, {})[broker] = end
+        if needs_all:
+            ends = {k: known for k, known in ends.items() if known.keys() >= {*vacant[k].replicas}}
         chosen = {key: furthest(vacant[key], known) for key, known in ends.items()}
         return {key: leader for key, leader in chosen.items() if leader is not None}
 

@@ -26,6 +26,7 @@ from penstock.cluster.image import (
 )
 from penstock.cluster.leader_elections import MOVES_PER_ROUND_MAX, displaced, furthest
 from penstock.cluster.transition import RECOVERING, Expanded, Shrunk
+from penstock.cluster.znodes import PreviousShutdown
 from penstock.errors import (
     BrokerNotAvailable,
     ElectionNotNeeded,
@@ -179,6 +180,59 @@ async def test_who_asks_for_an_unclean_election_gets_one_whatever_the_settings(
     outcomes = await controller.elect_leaders(UNCLEAN, None)
     assert outcomes == {("t", 0): None}
     assert state(controller).leader == 0
+
+
+async def all_lost_power(cluster: Any, topic: str = "t") -> Controller:
+    """Two of three must be in sync; all three come back with less than they had."""
+    await three(cluster, topic, min_insync_replicas="2")
+    await cluster.stop_all()
+    controller: Controller | None = None
+    for back in (0, 1, 2):
+        await cluster.register(back, prev_shutdown=PreviousShutdown.LOSSY)
+        if controller is None:
+            controller = await cluster.elect(back)
+        else:
+            await controller.reconcile_brokers()
+    assert controller is not None
+    return controller
+
+
+@pytest.mark.parametrize("topic", ["t", "__transaction_state"])
+async def test_when_all_lost_records_and_all_are_back_the_furthest_leads(
+    cluster: Any, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.ask_ends = Ends(b0=(3, 7), b1=(3, 9), b2=(2, 11))
+    controller = await all_lost_power(cluster, topic)
+    elected = state(controller, topic)
+    assert (elected.leader, elected.isr, elected.leader_recovery_state) == (1, (1,), RECOVERING)
+    assert f"UNCLEAN ELECTION: 1 partition(s) of topic {topic}" in caplog.text
+
+
+async def test_after_a_power_cut_nobody_is_elected_before_all_have_told(cluster: Any) -> None:
+    cluster.ask_ends = Ends(b0=(3, 7), b2=(2, 11))  # Broker 1 opens its logs still.
+    controller = await all_lost_power(cluster)
+    assert state(controller).lke and state(controller).leader == NO_LEADER
+    cluster.ask_ends.ends[1] = ReplicaEnd(3, 9)
+    await controller.recover_from_power_cuts()
+    assert state(controller).leader == 1
+
+
+async def test_after_a_power_cut_of_some_the_one_that_lost_nothing_is_waited_for(
+    cluster: Any,
+) -> None:
+    cluster.ask_ends = Ends(b0=(3, 7), b2=(3, 9))
+    await three(cluster, min_insync_replicas="2")
+    await cluster.stop_all()
+    await cluster.register(0, prev_shutdown=PreviousShutdown.LOSSY)
+    controller = await cluster.elect(0)
+    await cluster.register(2, prev_shutdown=PreviousShutdown.LOSSY)
+    await controller.reconcile_brokers()
+    await controller.recover_from_power_cuts()
+    assert state(controller).leader == NO_LEADER
+    cluster.ask_ends.ends[1] = ReplicaEnd(3, 12)
+    await cluster.register(1)
+    await controller.reconcile_brokers()
+    assert state(controller).leader == 1
 
 
 async def test_nobody_answers_and_so_nobody_is_elected(cluster: Any) -> None:
