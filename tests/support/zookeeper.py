@@ -192,7 +192,9 @@ class ZooKeeperEnsemble:
     @property
     def leader(self) -> ZooKeeperProcess:
         """The server that leads now."""
-        return eventually(self._leader, timeout_s=60, what="a leader of the ensemble")
+        found = eventually(self._leader, timeout_s=60, what="a leader of the ensemble")
+        assert found is not None
+        return found
 
     def _leader(self) -> ZooKeeperProcess | None:
         running = (server for server in self.servers if server.process is not None)
@@ -227,9 +229,11 @@ class ZkStores:
         self.connect = zookeeper.connect + chroot
         self._sessions: list[ZkStore] = []
 
-    async def open(self, **options: int) -> ZkStore:
+    async def open(self, *, session_timeout_ms: int = 10_000, in_flight_max: int = 100) -> ZkStore:
         """A session like those of other processes."""
-        store = await ZkStore.open(self.connect, **{"session_timeout_ms": 10_000, **options})
+        store = await ZkStore.open(
+            self.connect, session_timeout_ms=session_timeout_ms, in_flight_max=in_flight_max
+        )
         self._sessions.append(store)
         return store
 
