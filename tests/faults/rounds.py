@@ -317,7 +317,7 @@ def _judged(
     ends: dict[str, int],
 ) -> Round:
     history = read_histories(directory)
-    history.allowed = Allowed(is_lossy=fault.is_lossy)
+    history.allowed = Allowed(is_lossy=fault.is_lossy, has_stale_leaders=fault.has_stale_leaders)
     verdict = judge(history, read_replicas(deployment.log_dirs(), ends))
     extra = [
         Finding(check="not-healed" if text.startswith("NOT HEALED") else "client", text=text,

@@ -17,7 +17,14 @@ SEGMENTS = Plan(settings=(("log.segment.bytes", "65536"),))
 
 
 def cut(name: str, text: str, strike: Callable[[Target], None]) -> Fault:
-    return Fault(name=name, text=text, strike=strike, plan=NETWORK, means=network.missing_means)
+    return Fault(
+        name=name,
+        text=text,
+        strike=strike,
+        plan=NETWORK,
+        means=network.missing_means,
+        has_stale_leaders=True,
+    )
 
 
 def loop(name: str, text: str, strike: Callable[[Target], None], plan: Plan = LOOP) -> Fault:
@@ -60,9 +67,17 @@ _LISTED = (
         text="kill -9 of a guardian, then of its broker",
         strike=signals.kill_guardian,
     ),
-    Fault(name="pause-leader", text="SIGSTOP of a leader", strike=signals.pause_leader),
     Fault(
-        name="pause-controller", text="SIGSTOP of the controller", strike=signals.pause_controller
+        name="pause-leader",
+        text="SIGSTOP of a leader",
+        strike=signals.pause_leader,
+        has_stale_leaders=True,
+    ),
+    Fault(
+        name="pause-controller",
+        text="SIGSTOP of the controller",
+        strike=signals.pause_controller,
+        has_stale_leaders=True,
     ),
     Fault(name="pause-zookeeper", text="SIGSTOP of ZooKeeper", strike=signals.pause_zookeeper),
     Fault(name="kill-zookeeper", text="kill -9 of ZooKeeper", strike=signals.kill_zookeeper),
@@ -71,7 +86,12 @@ _LISTED = (
         text="kill -9 of ZooKeeper and a leader",
         strike=signals.kill_zookeeper_and_leader,
     ),
-    Fault(name="mix", text="kills and pauses of all kinds at once", strike=signals.mix),
+    Fault(
+        name="mix",
+        text="kills and pauses of all kinds at once",
+        strike=signals.mix,
+        has_stale_leaders=True,
+    ),
     Fault(
         name="kill-ensemble-leader",
         text="kill -9 of the leader of three ZooKeepers",

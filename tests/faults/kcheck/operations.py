@@ -145,6 +145,9 @@ class Allowed:
 
     unclean_partitions: frozenset[Partition] = frozenset()
     is_lossy: bool = False  # More replicas lost their disks than the promise covers.
+    # A leader that was cut off or asleep answers those who still ask it, for a while, with an end
+    # that its successor has passed: no clock may take the lead from it. Never with records.
+    has_stale_leaders: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

@@ -84,8 +84,17 @@ def watermark_regress(evidence: Evidence) -> Iterator[Finding]:
     by_partition: dict[Partition, list[Watermark]] = defaultdict(list)
     for mark in evidence.history.watermarks:
         by_partition[mark.partition].append(mark)
+    ends = {log.partition: log.end_offset for log in evidence.history.logs}
     for partition, marks in by_partition.items():
         yield from _falling(evidence, partition, marks)
+        highest = max(mark.offset for mark in marks)
+        if highest > ends.get(partition, highest):
+            yield Finding(
+                check="watermark-regress",
+                text=f"{partition} ended at {highest}, and in the end at {ends[partition]}",
+                is_violation=not evidence.is_excused(partition),
+                partition=partition,
+            )
 
 
 def _falling(
@@ -103,6 +112,7 @@ def _falling(
             yield Finding(
                 check="watermark-regress",
                 text=f"{partition} ended at {highest.offset}, and later at {mark.offset}",
-                is_violation=not evidence.is_excused(partition),
+                is_violation=not evidence.is_excused(partition)
+                and not evidence.history.allowed.has_stale_leaders,
                 partition=partition,
             )

@@ -315,6 +315,15 @@ def test_doubles_and_disorder_without_idempotence_are_reported_only() -> None:
     assert set(verdict.reported) == {"duplicate", "reorder"}
 
 
+def test_a_leader_that_was_replaced_may_tell_an_earlier_end_but_not_the_last_one() -> None:
+    history = good()
+    history.allowed = Allowed(has_stale_leaders=True)
+    watermark_regress(history)
+    assert judge(history).violations == {}
+    history.watermarks.append(Watermark(partition=P, offset=10_000, span=at(60, 61)))
+    assert set(judge(history).violations) == {"watermark-regress"}
+
+
 def test_an_allowed_unclean_election_excuses_its_partition_alone() -> None:
     history = good()
     lost_write(history)
@@ -350,9 +359,9 @@ def test_an_offset_commit_of_unknown_end_may_or_may_not_have_happened() -> None:
 
 def test_overlapping_looks_at_the_end_may_disagree() -> None:
     history = good()
-    history.watermarks += [
-        Watermark(partition=P, offset=9, span=at(50, 60)),
-        Watermark(partition=P, offset=3, span=at(55, 58)),
+    history.watermarks[:] = [
+        Watermark(partition=P, offset=3, span=at(50, 60)),
+        Watermark(partition=P, offset=2, span=at(55, 58)),
     ]
     assert judge(history).violations == {}
 
