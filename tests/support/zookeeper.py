@@ -229,10 +229,19 @@ class ZkStores:
         self.connect = zookeeper.connect + chroot
         self._sessions: list[ZkStore] = []
 
-    async def open(self, *, session_timeout_ms: int = 10_000, in_flight_max: int = 100) -> ZkStore:
+    async def open(
+        self,
+        *,
+        session_timeout_ms: int = 10_000,
+        connection_timeout_ms: int | None = None,
+        in_flight_max: int = 100,
+    ) -> ZkStore:
         """A session like those of other processes."""
         store = await ZkStore.open(
-            self.connect, session_timeout_ms=session_timeout_ms, in_flight_max=in_flight_max
+            self.connect,
+            session_timeout_ms=session_timeout_ms,
+            connection_timeout_ms=connection_timeout_ms,
+            in_flight_max=in_flight_max,
         )
         self._sessions.append(store)
         return store
