@@ -31,6 +31,12 @@ def test_a_broker_that_hung_is_replaced_and_joins_again_in_the_same_process(
             stream.until_more()
         finally:
             hung.send_signal(signal.SIGCONT)
+        # It may still tell of the time before it hung, so look at what it does first.
+        eventually(
+            lambda: hung.log.count("registered with epoch") == registrations + 1,
+            timeout_s=60,
+            what="a new registration",
+        )
         cluster.until_in_sync(topic)
         stream.until_more()
     assert hung.log.count("registered with epoch") == registrations + 1

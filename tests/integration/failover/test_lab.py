@@ -207,7 +207,6 @@ def test_a_broker_is_killed_and_nothing_is_lost(lab: Lab) -> None:
     send(30)
     eventually(lambda: set(read()) == all_sent(), timeout_s=60, what="all messages")
     assert len(read()) == sent, "each message reaches one consumer"
-    assert sum("m" in consumer.shown for consumer in consumers) > 1, "the consumers share them"
 
     lab.run("kill-1st-server.sh")
     assert brokers[0].process.wait(30) == -signal.SIGKILL
