@@ -83,6 +83,58 @@ def test_a_stat_is_printed_as_tutorials_show_it(zookeeper: ZooKeeperProcess) -> 
     assert shell(zookeeper, "ls", "-s", "/stat").lines[5:] == ["[]", *lines[1:]]
 
 
+def test_a_watch_shows_the_next_change_and_no_other(zookeeper: ZooKeeperProcess) -> None:
+    said = """
+    create /seen 1
+    get -w /seen
+    ls -w /seen
+    set /seen 2
+    set /seen 3
+    create /seen/child x
+    sync /seen
+    quit
+    """
+    lines = shell(zookeeper, stdin=said).lines
+    assert [line for line in lines if line.startswith("WatchedEvent")][1:] == [
+        "WatchedEvent state:SyncConnected type:NodeDataChanged path:/seen",
+        "WatchedEvent state:SyncConnected type:NodeChildrenChanged path:/seen",
+    ]
+    assert "Sync is OK" in lines
+
+
+def test_a_node_that_is_not_there_yet_can_be_watched(zookeeper: ZooKeeperProcess) -> None:
+    done = shell(zookeeper, stdin="stat -w /later\ncreate /later 1\nsync /later\n")
+    assert done.err == "Node does not exist: /later\n"
+    assert "WatchedEvent state:SyncConnected type:NodeCreated path:/later" in done.lines
+
+
+def test_a_node_can_be_kept_for_some(zookeeper: ZooKeeperProcess) -> None:
+    said = """
+    addauth digest anna:secret
+    create /hers 1 auth::cdrwa
+    getAcl /hers
+    get /hers
+    setAcl /hers digest:anna:+2Zo8bLQPDvsXZOxCyzVdvUDJUk=:cdrwa,world:anyone:c
+    """
+    done = shell(zookeeper, stdin=said)
+    assert (done.code, done.err) == (0, "")
+    created, who, rights, value = done.lines[6:]
+    assert created == "Created /hers"
+    assert who.startswith("'digest,'anna:")
+    assert (rights, value) == (": cdrwa", "1")
+    stranger = shell(zookeeper, "get", "/hers")
+    assert (stranger.code, stranger.err) == (1, "Insufficient permission : /hers\n")
+
+
+def test_a_node_is_open_to_all_unless_told_otherwise(zookeeper: ZooKeeperProcess) -> None:
+    shell(zookeeper, "create", "/open", "")
+    assert shell(zookeeper, "getAcl", "/open").lines[5:] == ["'world,'anyone", ": cdrwa"]
+    shell(zookeeper, "setAcl", "/open", "world:anyone:ra")
+    lines = shell(zookeeper, "getAcl", "-s", "/open").lines[5:]
+    assert lines[:2] == ["'world,'anyone", ": ra"]
+    assert "aclVersion = 1" in lines
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -91,9 +143,13 @@ def test_a_stat_is_printed_as_tutorials_show_it(zookeeper: ZooKeeperProcess) -> 
         (["delete", "/full"], "Node not empty: /full"),
         (["set", "-v", "7", "/zookeeper/quota", ""], "version No is not valid : /zookeeper/quota"),
         (["get", "none"], "none is not a path"),
-        (["get"], "get [-s] path"),
+        (["get"], "get [-s] [-w] path"),
         (["get", "-x", "/"], "Unrecognized option: -x"),
         (["set", "-v", "x", "/a", "b"], "set [-s] [-v version] path data"),
+        (["setAcl", "/full", "anyone:cdrwa"], "does not have the form scheme:id:perm"),
+        (["setAcl", "/full", "world:anyone:x"], "does not have the form scheme:id:perm"),
+        (["setAcl", "/full", "world:nobody:r"], "Acl is not valid : /full"),
+        (["setAcl", "-v", "7", "/full", "world:anyone:r"], "version No is not valid : /full"),
         (["frob"], "Command not found: Command not found frob"),
     ],
 )
