@@ -88,6 +88,10 @@ def alterable_key(resource: Resource, broker: Broker) -> ConfigKey:
             return ("brokers", CLUSTER_WIDE)
         check_is_a_broker(name, broker)
         return ("brokers", str(int(name)))
+    if kind is ResourceType.GROUP:
+        if not name:
+            raise InvalidRequest("Default group resources are not allowed.")
+        return ("groups", name)
     raise InvalidRequest(f"settings of a {kind.name} cannot be changed on this broker")
 
 

@@ -187,3 +187,18 @@ def test_a_setting_that_cannot_be_is_told(tool: Tool, words: list[str], sentence
 def test_a_topic_without_settings_because_there_is_none(tool: Tool) -> None:
     done = tool("configs", "--describe", "--topic", "nope")
     assert done.out == "The topic 'nope' doesn't exist and doesn't have dynamic config.\n"
+
+
+def test_a_group_is_given_settings_of_its_own(tool: Tool) -> None:
+    beat = "consumer.heartbeat.interval.ms"
+    group = ("--entity-type", "groups", "--entity-name", "billing")
+    done = tool("kafka-configs", "--alter", *group, "--add-config", f"{beat}=6000")
+    assert done.lines == ["Completed updating config for group billing."]
+    shown = tool("kafka-configs", "--describe", "--entity-type", "groups").lines
+    assert shown[0] == "Dynamic configs for group billing are:"
+    assert shown[1].startswith(f"  {beat}=6000 sensitive=false synonyms={{DYNAMIC_GROUP_CONFIG:")
+    tool("kafka-configs", "--alter", *group, "--delete-config", beat)
+    assert tool("kafka-configs", "--describe", "--entity-type", "groups").lines == []
+    refused = tool("kafka-configs", "--alter", *group, "--add-config", f"{beat}=1", code=1)
+    bound = "group.consumer.min.heartbeat.interval.ms"
+    assert f"{beat} must be greater than or equal to {bound}" in refused.out + refused.err

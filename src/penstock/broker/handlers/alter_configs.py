@@ -10,7 +10,7 @@ from penstock.broker.config_resources import (
 )
 from penstock.broker.context import Broker, RequestContext
 from penstock.cluster.image import CLUSTER_WIDE, ConfigKey
-from penstock.config.altered import replace_broker, replace_topic
+from penstock.config.altered import replace_broker, replace_group, replace_topic
 from penstock.errors import ErrorCode, ProtocolError
 from penstock.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -48,6 +48,8 @@ def _replacement(resource: AlterConfigsResource, key: ConfigKey, broker: Broker)
     entries = [(config.name, config.value) for config in resource.configs]
     if key[0] == "topics":
         return lambda _current: replace_topic(entries, broker.config)
+    if key[0] == "groups":
+        return lambda _current: replace_group(entries, broker.config)
     return lambda _current: replace_broker(
         entries, broker.config, cluster_wide=key[1] == CLUSTER_WIDE
     )

@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs: set, delete, append and subtract single settings.
 
-Settings of topics and brokers are stored and act on every broker that sees them in the image.
+Settings of topics, brokers and groups are stored and act where a broker sees them in the image.
 Levels of loggers are this process's own: they act at once and are forgotten with it.
 """
 
@@ -17,7 +17,13 @@ from penstock.broker.config_resources import (
 )
 from penstock.broker.context import Broker, RequestContext
 from penstock.cluster.image import CLUSTER_WIDE, ConfigKey
-from penstock.config.altered import Change, alter_broker, alter_loggers, alter_topic
+from penstock.config.altered import (
+    Change,
+    alter_broker,
+    alter_group,
+    alter_loggers,
+    alter_topic,
+)
 from penstock.errors import ErrorCode, ProtocolError
 from penstock.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -88,6 +94,8 @@ async def _alter(resource: AlterConfigsResource, broker: Broker, *, validate_onl
 def _alteration(changes: list[Change], key: ConfigKey, broker: Broker) -> Alteration:
     if key[0] == "topics":
         return lambda current: alter_topic(current, changes, broker.config)
+    if key[0] == "groups":
+        return lambda current: alter_group(current, changes, broker.config)
     return lambda current: alter_broker(
         current, changes, broker.config, cluster_wide=key[1] == CLUSTER_WIDE
     )

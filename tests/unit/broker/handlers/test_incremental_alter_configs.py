@@ -17,9 +17,10 @@ from penstock.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from penstock.protocol.messages.list_config_resources import ListConfigResourcesRequest
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
-TOPIC, BROKER, LOGGER = 2, 4, 8
+TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 
 
 def change(kind: int, name: str, *changes: tuple[str, int, str | None]) -> AlterConfigsResource:
@@ -168,7 +169,13 @@ def test_to_validate_only_changes_nothing(served: Any) -> None:
         (change(LOGGER, "7", ("no.such.logger", SET, "INFO")), ErrorCode.INVALID_CONFIG),
         (change(LOGGER, "7", ("root", DELETE, None)), ErrorCode.INVALID_REQUEST),
         (change(LOGGER, "7", ("root", APPEND, "INFO")), ErrorCode.INVALID_REQUEST),
-        (change(32, "g", ("consumer.session.timeout.ms", SET, "1")), ErrorCode.INVALID_REQUEST),
+        (change(GROUP, "g", ("consumer.session.timeout.ms", SET, "1")), ErrorCode.INVALID_CONFIG),
+        (change(GROUP, "g", ("session.timeout.ms", SET, "50000")), ErrorCode.INVALID_CONFIG),
+        (
+            change(GROUP, "", ("consumer.session.timeout.ms", SET, "50000")),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (change(16, "m", ("interval.ms", SET, "1")), ErrorCode.INVALID_REQUEST),
         (change(0, "x"), ErrorCode.INVALID_REQUEST),
     ],
 )
@@ -179,6 +186,21 @@ def test_bad_changes_get_kafkas_code_and_change_nothing(
     before = served.broker.image
     assert alter(served, asked) == [code]
     assert served.broker.image is before
+
+
+def test_a_group_has_settings_of_its_own_and_loses_them_again(served: Any) -> None:
+    name = "consumer.heartbeat.interval.ms"
+    assert alter(served, change(GROUP, "a/b", (name, SET, "6000"))) == [0]
+    assert served.broker.image.config("groups", "a/b") == {name: "6000"}
+    assert groups_with_settings(served) == ["a/b"]
+    assert alter(served, change(GROUP, "a/b", (name, DELETE, None))) == [0]
+    assert served.broker.image.config("groups", "a/b") == {}
+    assert groups_with_settings(served) == []
+
+
+def groups_with_settings(served: Any) -> list[str]:
+    answer = served.ask(ListConfigResourcesRequest(resource_types=[GROUP]), 1)
+    return [found.resource_name for found in answer.config_resources]
 
 
 def test_a_resource_named_twice_is_refused_and_others_change(served: Any) -> None:
@@ -192,6 +214,16 @@ def test_a_resource_named_twice_is_refused_and_others_change(served: Any) -> Non
     )
     assert codes == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
     assert (overrides(served), overrides(served, "u")) == ({}, {"retention.ms": "2"})
+
+
+def test_every_kind_of_resource_is_listed_by_name(served: Any) -> None:
+    served.create("t")
+    everything = served.ask(ListConfigResourcesRequest(), 1)
+    found = {(one.resource_type, one.resource_name) for one in everything.config_resources}
+    assert found == {(TOPIC, "t"), (BROKER, "7"), (LOGGER, "7")}
+    assert served.ask(ListConfigResourcesRequest(), 0).config_resources == []
+    unknown = served.ask(ListConfigResourcesRequest(resource_types=[TOPIC, 3]), 1)
+    assert unknown.error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
 @pytest.fixture
