@@ -95,6 +95,7 @@ def run_confluent(options: dict[str, Any], printer: Printer) -> None:
 
 def run_kafka_python(options: dict[str, Any], printer: Printer) -> None:
     from kafka import KafkaConsumer
+    from kafka.coordinator.base import MemberState
     from kafka.errors import CommitFailedError
 
     consumer = KafkaConsumer(
@@ -111,6 +112,12 @@ def run_kafka_python(options: dict[str, Any], printer: Printer) -> None:
     consumer.subscribe(options["topics"])
     while not printer.is_stopping:
         found = consumer.poll(timeout_ms=100, max_records=options["records_max"])
+        if consumer.group_metadata().state is MemberState.REBALANCING:
+            # A leader that rejoins because it saw new partitions has no reason left once it has
+            # assigned them. When poll ends before the answer to its SyncGroup is there, 3.0.12
+            # never looks at that answer: no heartbeat, no assignment, for good (KAFKA-9815 was
+            # this in Java). It is told that it still wants to join, as Java's tells itself.
+            consumer._coordinator.request_rejoin()
         printer.assigned((p.topic, p.partition) for p in consumer.assignment())
         messages = [message for batch in found.values() for message in batch]
         for message in messages:

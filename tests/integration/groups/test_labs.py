@@ -108,11 +108,7 @@ def test_ten_runs_of_fifty_records_arrive_once_each(lab: Lab) -> None:
     assert set(read_by(members, expected).values()) == {1}
 
 
-# A member of kafka-python was seen to stand still here, twice in a dozen runs, and it is not known
-# yet whose fault that is: the long run looks for it.
-@pytest.mark.parametrize(
-    "library", ["confluent", pytest.param("kafka-python", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("library", ["confluent", "kafka-python"])
 def test_new_partitions_are_picked_up(lab: Lab, library: str) -> None:
     lab.create(TOPIC, 2)
     members = [lab.member("workers", TOPIC, library=library) for _ in range(2)]
