@@ -31,5 +31,17 @@ def noted_boot_id(directory: Path) -> str | None:
         return None
 
 
+def forget_boot_id(directory: Path) -> bool:
+    """A disk failed: what was written in this run of the machine may be lost all the same.
+
+    Whether the note is gone.
+    """
+    try:
+        (directory / _NOTE).unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
+
+
 def note_boot_id(directory: Path, boot_id: str | None) -> None:
     replace_file(directory / _NOTE, boot_id or "")

@@ -13,7 +13,7 @@ that is lost for good takes leaderships away. No clock decides anything here tha
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, cast
 
 from penstock.broker.boot_id import note_boot_id
@@ -373,6 +373,8 @@ class ClusterMember:
         if not self._is_admitted:
             return  # The session was lost while logs were being opened.
         take_partitions(broker, image)
+        if broker.partitions.not_held(image):
+            self._has_changed.set()
         if self._fetchers is not None:
             self._fetchers.take_image(image)
         if not self._was_active.is_set():
@@ -381,7 +383,8 @@ class ClusterMember:
 
     def _admitted(self) -> None:
         """What was lost before this start has been accounted for: from here a crash is a crash."""
-        note_boot_id(self._broker.log_dirs.paths[0], self._boot_id)
+        if not self._broker.log_dirs.failed:  # What a failed disk lost stays lost.
+            note_boot_id(self._broker.log_dirs.paths[0], self._boot_id)
         self._broker.log_dirs.note_broker_epoch(self.broker_epoch)
 
     async def _until_image(self, controller_epoch: int, seq: int, timeout_s: float) -> bool:
@@ -404,6 +407,12 @@ class ClusterMember:
         )
         await writer.run()
 
+    def partitions_lost(self) -> None:
+        """A disk failed, and some partitions are not hosted any more."""
+        if self._fetchers is not None:
+            self._fetchers.forget_dropped()
+        self._has_changed.set()
+
     def _note_changed(self, keys: Sequence[PartitionKey]) -> None:
         self._changed.update(keys)
         self._has_changed.set()
@@ -414,23 +423,34 @@ class ClusterMember:
             await self._has_changed.wait()
             self._has_changed.clear()
             keys, self._changed = self._changed, set()
-            by_topic: dict[str, list[int]] = {}
-            for topic, number in sorted(keys):
-                by_topic.setdefault(topic, []).append(number)
+            offline = self._broker.partitions.not_held(self._broker.image)
+            if not keys and not offline:
+                continue
             notice = PartitionsChangedRequest(
                 broker_id=self._broker.broker_id,
                 broker_epoch=self.broker_epoch,
-                topics=[ChangedTopic(name=t, partitions=n) for t, n in by_topic.items()],
+                topics=_by_topic(keys),
+                offline=_by_topic(offline),
             )
             try:
                 await self._line.ask(notice, patience_s=_NOTICE_S, answer_s=_NOTICE_S)
             except (PeerUnreachable, NotController) as error:
                 log.info("The controller was not told of in-sync sets: %s", error)
+            if offline:
+                await asyncio.sleep(_STORE_RETRY_S)
+                self._has_changed.set()  # Until it has let others lead them.
 
     async def _ask_here(self, request: Request) -> Response:
         answer = await self._here.handle(request, request.versions[-1])
         assert answer is not None  # Only produce requests may want no answer.
         return answer
+
+
+def _by_topic(keys: Iterable[PartitionKey]) -> list[ChangedTopic]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in sorted(keys):
+        by_topic.setdefault(topic, []).append(number)
+    return [ChangedTopic(name=name, partitions=numbers) for name, numbers in by_topic.items()]
 
 
 async def _when_set(event: asyncio.Event, error: Exception) -> None:

@@ -51,6 +51,8 @@ async def _repeat(chore: Chore, broker: Broker) -> None:
             continue
         try:
             await chore.work(broker)
+        except (KafkaStorage, OSError) as error:
+            log.error("%s failed and will be tried again: %s", chore.name, error)
         except Exception:
             log.exception("%s failed and will be tried again", chore.name)
         done_s = loop.time()

@@ -199,6 +199,8 @@ async def _in_cluster(
         if fence is not None and not set(fence.directory_ids) <= set(log_dirs.directory_ids):
             prev_shutdown = PreviousShutdown.LOSSY  # A disk is missing, and what was on it.
         await _recover_logs(broker, store)
+        if log_dirs.failed:
+            prev_shutdown = PreviousShutdown.LOSSY
     except BaseException:
         await store.close()
         raise

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import resource
 import signal
 import sys
@@ -23,6 +24,7 @@ from typing import Any
 from penstock import __version__
 from penstock.broker.context import Broker, wall_clock_ms
 from penstock.broker.dispatch import Dispatcher
+from penstock.broker.failed_disks import FailedDisks
 from penstock.broker.node import running
 from penstock.cluster.image import Endpoint
 from penstock.config.broker import BrokerConfig, describe_values
@@ -62,7 +64,7 @@ async def run(config: BrokerConfig) -> None:
     has_started = asyncio.Event()
     _stop_on_signals(stopping, lambda: None if has_started.is_set() else starting.cancel())
     try:
-        async with serving(config) as broker:
+        async with serving(config, halt=_halt) as broker:
             has_started.set()
             log.info("[KafkaServer id=%d] started", broker.broker_id)
             await _until_stopped_or_failed(broker, stopping)
@@ -90,14 +92,20 @@ async def _until_stopped_or_failed(broker: Broker, stopping: asyncio.Event) -> N
 
 
 @asynccontextmanager
-async def serving(config: BrokerConfig) -> AsyncIterator[Broker]:
-    """A broker that answers requests while the context is open."""
+async def serving(
+    config: BrokerConfig, *, halt: Callable[[], None] = lambda: None
+) -> AsyncIterator[Broker]:
+    """A broker that answers requests while the context is open.
+
+    `halt` ends the process at once, where nothing it does may count any more.
+    """
     _refuse_what_is_not_there_yet(config)
     _allow_open_files()
     executor = ThreadPoolExecutor(config.background_threads, "background")
     asyncio.get_running_loop().set_default_executor(executor)
     async with AsyncExitStack() as stack:
         log_dirs = stack.enter_context(_opened(config))
+        failed_disks = FailedDisks(log_dirs, is_alone=not config.zookeeper_connect, halt=halt)
         log.info("Penstock %s", __version__)
         logging.getLogger("kafka.server.KafkaConfig").info("%s", describe_values(config))
         for warning in config.warnings:
@@ -105,6 +113,7 @@ async def serving(config: BrokerConfig) -> AsyncIterator[Broker]:
         listeners = _bind(config, stack)
         node = (_in_cluster if config.zookeeper_connect else _alone)(config, log_dirs, listeners)
         broker = await stack.enter_async_context(node)
+        failed_disks.serve(broker)
         if config.metrics_listeners:
             await stack.enter_async_context(_metrics_endpoint(config, broker.metrics))
         _open_doors(broker, listeners)
@@ -349,6 +358,14 @@ async def _close_doors(broker: Broker, listeners: list[Listener]) -> None:
     broker.is_stopping = True
     broker.partitions.wake_readers()
     await asyncio.gather(*(listener.drain(_DRAIN_S) for listener in listeners))
+
+
+def _halt() -> None:
+    """At once, from whatever thread: nothing is flushed, noted or answered any more."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(1)
 
 
 def _stop_on_signals(stopping: asyncio.Event, on_stop: Callable[[], object]) -> None:

@@ -257,6 +257,11 @@ class Controller:
         """A leader has written the in-sync sets of these: take them into the image."""
         await self._carry_out(self._refresh(keys))
 
+    async def replicas_lost(self, broker_id: int, epoch: int, keys: Sequence[PartitionKey]) -> None:
+        """A disk of this broker failed, and with it these replicas: let others lead."""
+        await self._carry_out(self._membership.replicas_lost(broker_id, epoch, keys))
+        await self.fill_vacancies()
+
     async def begin_shutdown(self, broker_id: int, epoch: int | None = None) -> int:
         """Move away what other brokers can lead, before this broker goes.
 

@@ -71,6 +71,18 @@ class Membership:
         partitions = self._ledger.image.all_partitions()
         return sum(p.state.leader == broker_id and len(p.replicas) > 1 for _, p in partitions)
 
+    async def replicas_lost(self, broker_id: int, epoch: int, keys: Sequence[PartitionKey]) -> None:
+        """The broker lives and these of its logs do not, so they may lack what they had."""
+        broker = self._ledger.image.brokers.get(broker_id)
+        if broker is None or broker.epoch != epoch:
+            return  # An incarnation that is over: its successor says what it has lost.
+
+        def removal(_: PartitionKey, partition: PartitionImage) -> Sequence[Event]:
+            return _removal(partition, broker_id, lossy=True)
+
+        _log.warning("Broker %d has lost %d of its replicas", broker_id, len(keys))
+        await self._changes.apply_to(keys, removal, self._ledger.image.active_brokers())
+
     async def expel(self, broker_id: int, epoch: int) -> None:
         """The broker's process is certainly gone: do not wait for its session to end.
 

@@ -59,11 +59,11 @@ class ReplicaFetchers:
         self._fetcher_count = count
         if before is None or is_all_new:
             self._assign(self._partitions.hosted(), image)
-            self._forget_dropped()
+            self.forget_dropped()
         elif before.topics is not image.topics:
             self._assign(self._changed(before, image), image)
             if _takes_away(before, image):
-                self._forget_dropped()
+                self.forget_dropped()
         self._end_idle_fetchers()
 
     def _changed(self, before: ClusterImage, image: ClusterImage) -> Iterable[Partition]:
@@ -81,7 +81,8 @@ class ReplicaFetchers:
                 if partition is not None:
                     yield partition
 
-    def _forget_dropped(self) -> None:
+    def forget_dropped(self) -> None:
+        """Fetch nothing for partitions that the table has let go."""
         for gone in [p for p in self._homes if self._partitions.get(*p.key) is not p]:
             self._homes.pop(gone).remove(gone)
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from penstock.cluster.image import ClusterImage, PartitionImage, TopicImage
+from penstock.cluster.image import ClusterImage, PartitionImage, PartitionKey, TopicImage
 from penstock.errors import (
     KafkaStorage,
     NotLeaderOrFollower,
@@ -19,6 +19,7 @@ from penstock.errors import (
 from penstock.replica.partition import Partition
 from penstock.replica.surroundings import LAG_MS_MAX, Surroundings, monotonic_ms
 from penstock.storage.log_config import LogConfig
+from penstock.storage.log_dir import LogDir
 from penstock.storage.log_dirs import LogDirs, WantedLog
 from penstock.storage.topic_partition import TopicPartition
 
@@ -50,6 +51,7 @@ class PartitionTable:
         self._image: ClusterImage | None = None
         self._has_stood_down = False
         self._moves: LogMoves | None = None  # None: nothing was ever moved.
+        self._not_held: set[PartitionKey] = set()  # Ours, and their logs cannot be had.
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -188,6 +190,27 @@ class PartitionTable:
             ):
                 self._drop(name, number)
 
+    def lose(self, failed: LogDir) -> list[PartitionKey]:
+        """A disk failed: nothing that lay on it is led or followed here any more."""
+        lost = [key for key, hosted in self._partitions.items() if hosted.log in failed]
+        for key in lost:
+            hosted = self._partitions.pop(key)
+            hosted.stand_down(KafkaStorage(f"{key[0]}-{key[1]} is offline: {failed.failure}"))
+            if self._moves is not None:
+                self._moves.cancel(hosted)
+            self._not_held.add(key)
+        return lost
+
+    def not_held(self, image: ClusterImage) -> list[PartitionKey]:
+        """Partitions the cluster counts on us for, whose logs we have not and others have."""
+        own = self._broker_id
+        states = [(k, p.state) for k in sorted(self._not_held) if (p := image.partition(*k))]
+        return [
+            key
+            for key, state in states
+            if (state.leader == own or own in state.isr) and {*state.isr, *state.elr} - {own}
+        ]
+
     def stand_down_all(self, error: ProtocolError | None = None) -> None:
         """Lead nothing any more: the session is lost. The next image is taken on as a whole."""
         for partition in self._partitions.values():
@@ -255,8 +278,11 @@ class PartitionTable:
                 now_ms=self._now_ms(),
             )
         except (KafkaStorage, OSError) as error:
-            log.error("Cannot open the log of %s-%d: %s", topic.name, number, error)
+            if (topic.name, number) not in self._not_held:
+                log.error("Cannot open the log of %s-%d: %s", topic.name, number, error)
+                self._not_held.add((topic.name, number))
             return None
+        self._not_held.discard((topic.name, number))
         hosted = Partition(
             topic=topic.name,
             partition=number,

@@ -68,7 +68,7 @@ def carry_out(log: LogState, work: FlushWork) -> None:
         _sync_notes(log)
         sync_directory(log.dir)
     except OSError as error:
-        log.failure = f"its records could not be flushed: {error}"
+        log.take_offline(f"its records could not be flushed: {error}", error)
         log.health()
 
 

@@ -225,7 +225,7 @@ class Log(LogState):
             segment.append(append.buffers, append.size, append.placed)
         except OSError as error:
             self._undo(segment, aborted_count, known_epochs)
-            raise KafkaStorage(f"{self.topic_partition} cannot be written: {error}") from error
+            raise self.refusal("cannot be written", error) from error
         self._written(append, now_ms)
 
     def _next_base(self, append: Append) -> int:
@@ -418,7 +418,7 @@ class Log(LogState):
         try:
             yield
         except OSError as error:
-            raise KafkaStorage(f"{self.topic_partition} cannot be changed: {error}") from error
+            raise self.refusal("cannot be changed", error) from error
 
     # Truncating
 

@@ -13,6 +13,7 @@ from typing import Final
 from penstock.errors import ConfigError, CorruptRecord, KafkaStorage
 from penstock.storage import checkpoints
 from penstock.storage.checkpoints import Offsets, read_offsets, read_topic_id, write_offsets
+from penstock.storage.disk_failure import is_lasting
 from penstock.storage.durable_file import sync_directory
 from penstock.storage.log import Log
 from penstock.storage.log_config import LogConfig
@@ -42,6 +43,8 @@ class LogDir:
         self.logs: dict[TopicPartition, Log] = {}
         self.found: dict[TopicPartition, Path] = {}
         self.deleted: list[Path] = []  # Directories an earlier process had no time to remove.
+        self.failure: str | None = None  # None: the disk works; a sentence: it never will again.
+        self.on_failed: Callable[[LogDir], None] = lambda _failed: None
         self._report = report
         self._lock_fd = _lock(path)
         try:
@@ -92,6 +95,7 @@ class LogDir:
         self, partition: TopicPartition, *, topic_id: bytes, config: LogConfig, now_ms: int
     ) -> Log:
         """Open a partition that is on disk; recovered first if the last process crashed."""
+        self.health()
         try:
             log = Log.open(
                 self.found[partition],
@@ -104,17 +108,20 @@ class LogDir:
                 report=self._report,
             )
         except (OSError, CorruptRecord, ValueError) as error:
+            if isinstance(error, OSError) and is_lasting(error):
+                self.fail(error)
             raise KafkaStorage(f"{self.found[partition]} cannot be opened: {error}") from error
         committed = self._high_watermarks.get(partition, 0)
         log.high_watermark = min(max(committed, log.log_start_offset), log.log_end_offset)
         log.cleaned_offset = self._cleaned_offsets.get(partition)
-        self.logs[partition] = log
+        self.take(log)
         return log
 
     def create_log(
         self, partition: TopicPartition, *, topic_id: bytes, config: LogConfig, now_ms: int
     ) -> Log:
         """A new, empty log; nothing that was noted of an older one of the name counts."""
+        self.health()
         path = self.path / str(partition)
         try:
             path.mkdir()
@@ -127,10 +134,38 @@ class LogDir:
                 report=self._report,
             )
         except OSError as error:
+            if is_lasting(error):
+                self.fail(error)
             raise KafkaStorage(f"{path} cannot be made: {error}") from error
         self.found[partition] = path
-        self.logs[partition] = log
+        self.take(log)
         return log
+
+    def __contains__(self, log: Log) -> bool:
+        return self.logs.get(log.topic_partition) is log
+
+    def take(self, log: Log) -> None:
+        """An open log lives here from now on."""
+        self.logs[log.topic_partition] = log
+        log.on_failed_disk = self.fail
+        if self.failure is not None:
+            log.failure = self.failure
+
+    # A disk that failed
+
+    def fail(self, error: OSError) -> None:
+        """The disk has failed for good: all logs on it are offline. Any thread may say so."""
+        if self.failure is not None:
+            return
+        self.failure = f"the disk under {self.path} failed: {error.strerror or error}"
+        for log in tuple(self.logs.values()):
+            log.failure = self.failure
+        self.on_failed(self)
+
+    def health(self) -> None:
+        """Raise KafkaStorage if the disk has failed."""
+        if self.failure is not None:
+            raise KafkaStorage(f"{self.path} is offline: {self.failure}")
 
     def forget(self, partition: TopicPartition) -> None:
         """The partition leaves this directory."""
@@ -181,8 +216,15 @@ class LogDir:
 
     def _note(self, name: str, noted: Offsets, now: Offsets) -> None:
         """What was noted of partitions that are not open stays."""
+        if self.failure is not None:
+            return
         kept = {partition: at for partition, at in noted.items() if partition not in self.logs}
-        write_offsets(self.path / name, kept | now)
+        try:
+            write_offsets(self.path / name, kept | now)
+        except OSError as error:
+            if is_lasting(error):
+                self.fail(error)
+            raise KafkaStorage(f"{self.path / name} cannot be written: {error}") from error
 
     # Leaving
 
@@ -190,13 +232,17 @@ class LogDir:
         """Close every log; only where all of them are whole is a clean stop noted."""
         is_clean = self.was_clean or self.logs.keys() == self.found.keys()
         is_clean = all(self._close_logs()) and is_clean
-        self.write_recovery_points()
-        self.write_high_watermarks()
-        self.write_start_offsets()
-        self.write_cleaned_offsets()
-        if is_clean and self.identity != NOBODYS:
-            checkpoints.write_clean_stop(self.path, broker_epoch)
-        self.unlock()
+        try:
+            self.write_recovery_points()
+            self.write_high_watermarks()
+            self.write_start_offsets()
+            self.write_cleaned_offsets()
+            if is_clean and self.failure is None and self.identity != NOBODYS:
+                checkpoints.write_clean_stop(self.path, broker_epoch)
+        except (KafkaStorage, OSError) as error:
+            self._report(f"{self.path} was not closed cleanly: {error}")
+        finally:
+            self.unlock()
 
     def _close_logs(self) -> list[bool]:
         """Whether each is whole; several at once, because a disk flushes many as fast as one."""

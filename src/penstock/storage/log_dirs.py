@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from penstock.errors import ConfigError, InconsistentTopicId
+from penstock.errors import ConfigError, InconsistentTopicId, KafkaStorage
 from penstock.storage.log import Log
 from penstock.storage.log_config import LogConfig
 from penstock.storage.log_dir import LogDir, remove_directory
@@ -46,6 +46,10 @@ class LogDirs:
         self._report = report
         self._broker_epoch = -1
         self.before_close: list[Callable[[], None]] = []  # Whoever works on the logs, to stop.
+        # Told of each disk that fails, in whatever thread noticed it; see `failed`.
+        self.on_failed: Callable[[LogDir], None] = lambda _failed: None
+        for found in dirs:
+            found.on_failed = self._note_failure
         self._doomed = [
             (now_ms + _DELETE_DELAY_MS, path) for found in dirs for path in found.deleted
         ]
@@ -119,12 +123,24 @@ class LogDirs:
         """To be left behind with a clean stop."""
         self._broker_epoch = broker_epoch
 
+    # Disks that failed
+
+    def _note_failure(self, failed: LogDir) -> None:
+        left = [str(found.path) for found in self.dirs if found.failure is None]
+        self._report(f"Stopping serving logs in dir {failed.path}; left: {', '.join(left) or '-'}")
+        self.on_failed(failed)
+
+    @property
+    def failed(self) -> tuple[LogDir, ...]:
+        """The directories whose disks failed: their logs are neither read nor written any more."""
+        return tuple(found for found in self.dirs if found.failure is not None)
+
     # Logs
 
     def found_logs(self) -> Iterator[tuple[TopicPartition, bytes | None]]:
         """The partitions on disk and the ids of their topics; None: a directory does not say."""
         for found in self.dirs:
-            for partition in tuple(found.found):
+            for partition in tuple(found.found) if found.failure is None else ():
                 yield partition, found.topic_id(partition)
 
     def logs(self) -> Iterator[Log]:
@@ -145,7 +161,10 @@ class LogDirs:
             except InconsistentTopicId:
                 moved = home.set_aside(partition)
                 self._report(f"The log of an older topic {partition.topic} was renamed to {moved}")
-        emptiest = min(self.dirs, key=lambda found: len(found.found))
+        working = [found for found in self.dirs if found.failure is None]
+        if not working:
+            raise KafkaStorage("every log directory is offline")
+        emptiest = min(working, key=lambda found: len(found.found))
         return emptiest.create_log(partition, topic_id=topic_id, config=config, now_ms=now_ms)
 
     def open_logs(self, wanted: Iterable[WantedLog], *, now_ms: int) -> None:
@@ -183,6 +202,9 @@ class LogDirs:
         if home is None:
             return
         log = home.logs.get(partition)
+        if home.failure is not None:
+            home.forget(partition)  # What is on the disk is found again when it works again.
+            return
         if log is None:
             home.set_aside(partition)
             return
@@ -212,7 +234,7 @@ class LogDirs:
         leave(copy, copy.dir.with_name(str(partition)))
         old, new = homes[log.dir.parent], homes[copy.dir.parent]
         new.found[partition] = copy.dir
-        new.logs[partition] = copy
+        new.take(copy)
         path = log.rename_for_delete()
         old.forget(partition)
         self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))

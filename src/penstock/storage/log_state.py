@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from penstock.errors import KafkaStorage
+from penstock.storage.disk_failure import is_lasting
 from penstock.storage.doomed_files import DoomedFiles
 from penstock.storage.leader_epochs import LeaderEpochs
 from penstock.storage.log_config import LogConfig
@@ -43,6 +44,8 @@ class LogState:
         self.doomed = DoomedFiles()
         self.failure: str | None = None  # None: healthy; a sentence: never writable again.
         self.report = report
+        # Told that the disk has failed for good; whoever keeps the directory listens.
+        self.on_failed_disk: Callable[[OSError], None] = lambda _error: None
 
     row: SegmentRow
     producer_state: ProducerState
@@ -52,6 +55,18 @@ class LogState:
         """Raise KafkaStorage if the log can never be written again."""
         if self.failure is not None:
             raise KafkaStorage(f"{self.topic_partition} is offline: {self.failure}")
+
+    def refusal(self, what: str, error: OSError) -> KafkaStorage:
+        """What to tell of an error of the disk; one that lasts takes the log offline."""
+        if is_lasting(error):
+            self.take_offline(f"its disk failed: {error}", error)
+        return KafkaStorage(f"{self.topic_partition} {what}: {error}")
+
+    def take_offline(self, failure: str, error: OSError) -> None:
+        """For good: nothing that was written and not flushed can be counted on."""
+        if self.failure is None:
+            self.failure = failure
+        self.on_failed_disk(error)
 
     def starts_at(self, offset: int) -> None:
         """Records before the offset are gone."""

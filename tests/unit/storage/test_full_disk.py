@@ -83,7 +83,7 @@ def failing(real: Callable[..., object], times: list[int]) -> Callable[..., obje
     def call(*args: object, **more: object) -> object:
         if times:
             times.pop()
-            raise OSError(5, "Input/output error")
+            raise OSError(28, "No space left on device")
         return real(*args, **more)
 
     return call

@@ -1,4 +1,7 @@
-"""PartitionsChanged, between brokers: a leader has written in-sync sets; the controller reads."""
+"""PartitionsChanged, between brokers: a leader has written in-sync sets; the controller reads.
+
+Also told: replicas whose logs are lost, because their disk failed.
+"""
 
 from penstock.protocol.apis import ApiKey, Request, Response
 from penstock.protocol.schema import Struct, array, int16, int32, int64, string
@@ -17,6 +20,7 @@ class PartitionsChangedRequest(Request, api=ApiKey.PARTITIONS_CHANGED):
     broker_id: int = int32("0+")
     broker_epoch: int = int64("0+")
     topics: list[ChangedTopic] = array(ChangedTopic, "0+")
+    offline: list[ChangedTopic] = array(ChangedTopic, "0+", tag=0)  # Their logs cannot be had.
 
 
 class PartitionsChangedResponse(Response, api=ApiKey.PARTITIONS_CHANGED):
