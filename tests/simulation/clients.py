@@ -271,6 +271,8 @@ class Producer:
 class Reader:
     """Reads one partition from its beginning, over and over to its end."""
 
+    isolation_level = 0  # Everything below the high watermark.
+
     def __init__(self, client: Client, place: Place) -> None:
         self._client = client
         self._place = place
@@ -334,6 +336,7 @@ class Reader:
         request = FetchRequest(
             max_wait_ms=500,
             min_bytes=1,
+            isolation_level=self.isolation_level,
             session_id=0,
             session_epoch=-1,
             topics=[FetchTopic(topic=topic, partitions=[wanted])],

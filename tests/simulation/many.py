@@ -111,7 +111,8 @@ def summary(reports: Sequence[Report]) -> str:
         f"{len(reports)} runs, {len(failed)} with violations{': ' if failed else ''}"
         f"{' '.join(map(str, failed[:20]))}; {total('faults')} faults, {total('elections')} "
         f"elections, {total('isr_changes')} ISR changes, {total('acked')} records acked, "
-        f"{total('read')} read, {total('messages')} messages, "
+        f"{total('committed')} transactions committed, {total('read')} read, "
+        f"{total('messages')} messages, "
         f"{sum(r.virtual_s for r in reports):.0f} virtual s, "
         f"{sum(r.real_s for r in reports):.0f} s of work"
     )

@@ -16,6 +16,8 @@ from tests.simulation.cluster import World
 from tests.simulation.faults import FAULTS, Nemesis, Plan
 from tests.simulation.history import Place
 from tests.simulation.oracle import Oracle
+from tests.simulation.transactions_load import SETTINGS as COORDINATOR_SETTINGS
+from tests.simulation.transactions_load import CoordinatorLoad, is_coordinated
 
 _SETTLE_S = 120.0
 SAFE, SINGLE, UNCLEAN = "safe", "single", "unclean"
@@ -33,6 +35,7 @@ class Report:
     elections: int = 0
     isr_changes: int = 0
     acked: int = 0
+    committed: int = 0  # Transactions.
     read: int = 0
     messages: int = 0
     steps: int = 0
@@ -43,7 +46,8 @@ class Report:
         return (
             f"seed {self.seed}: {len(self.violations)} violations, {self.faults} faults "
             f"({', '.join(self.kinds)}), {self.elections} elections, {self.isr_changes} ISR "
-            f"changes, {self.acked} acked, {self.read} read, {self.messages} messages, "
+            f"changes, {self.acked} acked, {self.committed} transactions committed, "
+            f"{self.read} read, {self.messages} messages, "
             f"{self.virtual_s:.0f} s in {self.real_s:.2f} s, {self.digest}"
         )
 
@@ -99,6 +103,8 @@ def simulate(
         seed, loop, directory, machine_count=4 if "reassign" in plan.kinds else 3, shown=shown
     )
     world.settings["log.segment.bytes"] = rng.choice(("2048", "8192", "1048576"))
+    if is_coordinated(seed):
+        world.settings.update(COORDINATOR_SETTINGS)
     world.disks.install()
     _listen_to_logs(world, shown=shown)
     report = Report(seed=seed, kinds=plan.kinds)
@@ -130,6 +136,7 @@ def _fill(report: Report, world: World, run: "Run") -> None:
     report.elections = run.oracle.elections
     report.isr_changes = run.oracle.isr_changes
     report.acked = len(world.history.acked())
+    report.committed = run.load.committed_count if run.load is not None else 0
     report.read = sum(len(seen) for seen in world.history.seen.values())
     report.messages = world.network.message_count
     report.steps = world.loop.steps
@@ -146,6 +153,10 @@ class Run:
         self.producers: list[Producer] = []
         self.readers: list[Reader] = []
         self._broker_ids = [machine.broker_id for machine in world.machines]
+        # None: this run has no transactions and no groups.
+        self.load: CoordinatorLoad | None = None
+        if is_coordinated(world.seed):
+            self.load = CoordinatorLoad(world, self._client, (SAFE, 0))
 
     async def play(self) -> None:
         world = self.world
@@ -167,11 +178,15 @@ class Run:
             client.is_closing = True
         await self._settle()
         await self._finish_clients()
+        if self.load is not None:
+            await self.load.finish(self.oracle)
         await self._settle(calm_s=0.0)  # A leader may have gone back to its preferred place.
         for task in background:
             task.cancel()
         self.oracle.look()
         judge(world, self.oracle)
+        if self.load is not None:
+            await self.load.judge(self.oracle)
 
     async def _until_all_serve(self) -> None:
         while any(machine.broker is None for machine in self.world.machines):
@@ -183,6 +198,9 @@ class Run:
         if self.plan.may_lose_unflushed:
             history.loose_topics.add(SINGLE)
         await admin.create(SAFE, partitions=2, replicas=3, settings={"min.insync.replicas": "2"})
+        if self.load is not None:
+            await self.load.make_topics(admin)
+            return
         await admin.create(SINGLE, partitions=1, replicas=3, settings={"min.insync.replicas": "1"})
         await admin.create(
             UNCLEAN,
@@ -201,7 +219,11 @@ class Run:
         return client
 
     def _start_clients(self) -> None:
+        if self.load is not None:
+            self.load.start()
         for number, place in enumerate(self.places):
+            if self.load is not None and place[0] != SAFE:
+                continue
             for kind, (acks, is_idempotent) in enumerate(((-1, True), (-1, False), (1, False))):
                 client = self._client(f"p{number}.{kind}")
                 producer = Producer(

@@ -1,0 +1,131 @@
+"""What clients of coordinators do in a run: who they are, what they need, when they are done."""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from tests.simulation.admin import Admin
+from tests.simulation.clients import Client
+from tests.simulation.cluster import World
+from tests.simulation.coordinator_checks import (
+    end_offset,
+    judge_transactions,
+    judge_worker,
+    unfinished,
+)
+from tests.simulation.groups_line import GROUP, Line
+from tests.simulation.history import Place
+from tests.simulation.oracle import Oracle
+from tests.simulation.transactions import TIMEOUT_MS, Banker, Life, Lives
+from tests.simulation.transactions_ledger import COMMITTED, Ledger
+from tests.simulation.transactions_reader import Auditor
+from tests.simulation.transactions_worker import GROUP_ID, Worker, committed_offset
+
+BANK = "bank"
+_BANK_PARTITIONS = 3
+_END_S = TIMEOUT_MS / 1000 + 60  # I24.
+_OFFSETS = "__consumer_offsets"
+
+# Short, so that both sides of each timeout are met in a run.
+SETTINGS = {
+    "min.insync.replicas": "2",  # What the topic of the offsets gets.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "group.min.session.timeout.ms": "1000",
+    "group.initial.rebalance.delay.ms": "300",
+}
+
+MakeClient = Callable[[str], Client]
+
+
+def is_coordinated(seed: int) -> bool:
+    """Every third run is about coordinators."""
+    return seed % 3 == 2
+
+
+class CoordinatorLoad:
+    def __init__(self, world: World, make_client: MakeClient, source: Place) -> None:
+        self._world = world
+        self._make_client = make_client
+        self._source = source
+        self._rng = random.Random(f"coordinators {world.seed}")
+        self.ledger = Ledger(world.history)
+        self._lives: list[Lives] = []
+        self._auditors: list[Auditor] = []
+        self._places = [(BANK, number) for number in range(_BANK_PARTITIONS)]
+
+    @property
+    def committed_count(self) -> int:
+        return sum(deal.outcome == COMMITTED for deal in self.ledger.deals)
+
+    async def make_topics(self, admin: Admin) -> None:
+        await admin.create(
+            BANK,
+            partitions=_BANK_PARTITIONS,
+            replicas=3,
+            settings={"min.insync.replicas": "2"},
+        )
+
+    def start(self) -> None:
+        for number in range(2):
+            self._start(f"t{number}", self._banker)
+        self._start("worker", self._worker)
+        for number, place in enumerate(self._places):
+            client = self._make_client(f"a{number}")
+            auditor = Auditor(client, place, self.ledger)
+            self._auditors.append(auditor)
+            client.run(auditor.run)
+
+    def _start(self, name: str, make: Callable[[Client, int, bool], Life]) -> None:
+        client = self._make_client(name)
+        is_v2 = self._rng.random() < 0.6
+        lives = Lives(client, lambda number: make(client, number, is_v2))
+        self._lives.append(lives)
+        client.run(lives.run)
+
+    def _banker(self, client: Client, number: int, is_v2: bool) -> Life:
+        life = Banker(client, self.ledger, client.name, number, is_v2=is_v2)
+        life.places = self._places
+        return life
+
+    def _worker(self, client: Client, number: int, is_v2: bool) -> Life:
+        return Worker(
+            client,
+            self.ledger,
+            client.name,
+            number,
+            is_v2=is_v2,
+            source=self._source,
+            targets=self._places,
+        )
+
+    # The end
+
+    async def finish(self, oracle: Oracle) -> None:
+        """I24: all that was begun ends, and clients of a healthy cluster are answered."""
+        if not await self._until(lambda: all(lives.is_over for lives in self._lives), 60):
+            self._world.history.violate("I32 transactional producers were never answered")
+        stored = [place for place in oracle.places() if place[0] == _OFFSETS]
+        places = [*self._places, *stored]
+        if not await self._until(lambda: not unfinished(self._world, oracle, places), _END_S):
+            left = unfinished(self._world, oracle, places)
+            self._world.history.violate(f"I24 not ended after {_END_S} s: {left[:3]}")
+        async with asyncio.timeout(60):
+            for place, auditor in zip(self._places, self._auditors, strict=True):
+                while auditor.position < end_offset(self._world, oracle, place):
+                    await auditor.poll()
+
+    async def _until(self, is_done: Callable[[], bool], timeout_s: float) -> bool:
+        deadline_s = self._world.loop.time() + timeout_s
+        while not is_done():
+            if self._world.loop.time() > deadline_s:
+                return False
+            await asyncio.sleep(0.25)
+        return True
+
+    async def judge(self, oracle: Oracle) -> None:
+        history = self._world.history
+        judge_transactions(self._world, oracle, self.ledger, self._places)
+        line = Line(self._make_client("judge"), GROUP_ID, GROUP)
+        async with asyncio.timeout(60):
+            committed = await committed_offset(line, self._source)
+        judge_worker(history, self.ledger, self._source, committed)
