@@ -138,7 +138,7 @@ class TransactionCoordinator:
         pauses = Pauses()
         while not await self._replayed(led):
             await pauses.pause()
-        await led.log.until_settled()
+        await _settle(led)
         led.is_loading = False
         log.info("Loaded %d transactional ids from %s", len(led.shard.transactions), led.log)
         for ending in led.shard.ending():
@@ -290,7 +290,7 @@ class TransactionCoordinator:
 
     async def _end(self, led: _Led, ending: Transaction) -> None:
         """Tell every partition, then log that all know. Nothing else touches the id meanwhile."""
-        await led.log.until_settled()
+        await _settle(led)
         marker = Marker(
             producer_id=ending.producer_id,
             producer_epoch=ending.producer_epoch,
@@ -367,6 +367,24 @@ class TransactionCoordinator:
         if led.is_loading:
             raise CoordinatorLoadInProgress(f"{led.log} is being loaded")
         return led
+
+
+async def _settle(led: _Led) -> None:
+    """Wait until all that was written is safe, however long too few replicas are in sync.
+
+    Nobody asks again for a log to be loaded, or for a decided transaction to be carried out.
+    """
+    pauses = Pauses()
+    while True:
+        try:
+            await led.log.until_settled()
+        except ProtocolError as error:
+            if not led.log.is_led:
+                raise
+            log.warning("%s waits for its replicas: %s", led.log, error)
+        else:
+            return
+        await pauses.pause()
 
 
 def _done(led: _Led, task: "asyncio.Task[None]") -> None:

@@ -19,6 +19,7 @@ from penstock.errors import (
     InvalidTxnTimeout,
     KafkaStorage,
     NotCoordinator,
+    NotEnoughReplicasAfterAppend,
     NotLeaderOrFollower,
     ProducerFenced,
     ProtocolError,
@@ -238,6 +239,57 @@ def test_a_leader_that_is_replaced_answers_nothing_any_more(play_replicated: Pla
             coordinator_of(world).describe("t")
         coordinator_of(world).take_image(server_of(world).broker.image)
         assert coordinator_of(world)._led == {}
+
+    play_replicated(story)
+
+
+def lose_follower(world: World) -> None:
+    """The in-sync set falls below the minimum: whoever waits for it is told so."""
+    partition = server_of(world).partitions[STATE]
+    partition._waits.fail(NotEnoughReplicasAfterAppend("1 in-sync replica, and 2 are needed"))
+
+
+def test_a_decision_is_carried_out_once_enough_replicas_are_back(play_replicated: Play) -> None:
+    async def story(world: World) -> None:
+        asked = asyncio.ensure_future(owner_of(world))
+        await turns()
+        world.confirm()
+        owner = await asked
+        add(world, owner)
+        ended = asyncio.ensure_future(end(world, owner))
+        await turns()
+        lose_follower(world)
+        with pytest.raises(CoordinatorNotAvailable):
+            await ended
+        await asyncio.sleep(5)
+        assert markers_in(world) == [0, 0]
+        world.confirm()
+        await asyncio.sleep(5)
+        assert markers_in(world) == [1, 1]
+        world.confirm()
+        await turns()
+        assert state_of(world) is State.COMPLETE_COMMIT
+
+    play_replicated(story)
+
+
+def test_a_log_is_served_once_enough_replicas_are_back(play_replicated: Play) -> None:
+    async def story(world: World) -> None:
+        asked = asyncio.ensure_future(owner_of(world))
+        await turns()
+        coordinator = coordinator_of(world)
+        coordinator.close()
+        coordinator.take_image(server_of(world).broker.image)
+        await turns()
+        lose_follower(world)
+        await asyncio.sleep(5)
+        with pytest.raises(CoordinatorLoadInProgress):
+            coordinator.describe("t")
+        world.confirm()
+        await asyncio.sleep(5)
+        assert coordinator.describe("t").identity.producer_id >= 0
+        with pytest.raises(CoordinatorNotAvailable):
+            await asked
 
     play_replicated(story)
 
