@@ -19,9 +19,6 @@ class Mutant:
     fault: str  # What brings it to light.
     caught_by: frozenset[str]  # Any of these checks.
     clients: str = "small"
-    is_rare: bool = (
-        False  # A race of milliseconds, which the simulator finds and real time does not.
-    )
 
 
 def ack_early() -> None:
@@ -221,17 +218,15 @@ _LISTED = (
         name="no-epoch-start",
         text="a follower may join below the start of the leader's epoch",
         inject=join_below_epoch_start,
-        fault="kill-successor",
-        caught_by=frozenset({"lost-write", "inconsistent-offset", "replica-divergence"}),
-        is_rare=True,
+        fault="join-new-leader",
+        caught_by=frozenset({"lost-write", "inconsistent-offset", "vanished-read"}),
     ),
     Mutant(
         name="no-fences",
         text="a fenced or dead broker may join",
         inject=skip_fences,
-        fault="kill-any",
-        caught_by=frozenset({"lost-write", "inconsistent-offset", "not-healed"}),
-        is_rare=True,
+        fault="join-unseen",
+        caught_by=frozenset({"lost-write", "inconsistent-offset", "vanished-read"}),
     ),
     Mutant(
         name="elect-anybody",

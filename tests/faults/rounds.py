@@ -17,7 +17,7 @@ from tests.faults.clients.family import Place
 from tests.faults.clients.recorder import Recorder
 from tests.faults.deployment import Deployment, NotHealed
 from tests.faults.injectors.fault import Fault, Target
-from tests.faults.kcheck.findings import Finding
+from tests.faults.kcheck.findings import Excuse, Finding
 from tests.faults.kcheck.operations import Allowed, History, Outcome, read_histories
 from tests.faults.kcheck.replicas import read_replicas
 from tests.faults.kcheck.verdict import Verdict, judge
@@ -320,13 +320,14 @@ def _judged(
     history.allowed = Allowed(is_lossy=fault.is_lossy, has_stale_leaders=fault.has_stale_leaders)
     verdict = judge(history, read_replicas(deployment.log_dirs(), ends))
     extra = [
-        Finding(check="not-healed" if text.startswith("NOT HEALED") else "client", text=text,
-                is_violation=text.startswith("NOT HEALED"))
+        Finding(check="not-healed", text=text)
+        if text.startswith("NOT HEALED")
+        else Finding(check="client", text=text, excuse=Excuse.CLIENT)
         for text in troubles
-    ]  # fmt: skip
+    ]
     extra += _tracebacks(deployment)
     findings = tuple(
-        replace(f, is_violation=False) if fault.has_rot and f.check == "replica-divergence" else f
+        replace(f, excuse=Excuse.ROT) if fault.has_rot and f.check == "replica-divergence" else f
         for f in (*verdict.findings, *extra)
     )
     verdict = replace(verdict, findings=findings)
@@ -344,7 +345,9 @@ def _judged(
 def _tracebacks(deployment: Deployment) -> list[Finding]:
     """A broker's own errors are told of: they may be harmless, but they are never meant."""
     return [
-        Finding(check="traceback", text=f"broker {node.broker_id}: {line}", is_violation=False)
+        Finding(
+            check="traceback", text=f"broker {node.broker_id}: {line}", excuse=Excuse.BROKER_LOG
+        )
         for node in deployment.brokers.values()
         for line in node.tracebacks()
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tests.faults.deployment import Plan
-from tests.faults.injectors import damage, disks, network, shim, signals
+from tests.faults.injectors import damage, disks, joining, network, shim, signals
 from tests.faults.injectors.fault import Fault, Target
 
 ENSEMBLE = Plan(zookeepers=3)
@@ -152,6 +152,16 @@ _LISTED = (
     shimmed("clock", "wall clock of a leader jumps", shim.shift_clock),
     shimmed("slow-disk", "slow writes and syncs", shim.slow_disk),
     shimmed("failing-disk", "writes or syncs fail with EIO", shim.failing_disk),
+    shimmed(
+        "join-new-leader",
+        "a follower sticks in its first write under a new leader, which dies",
+        joining.join_new_leader,
+    ),
+    shimmed(
+        "join-unseen",
+        "a follower comes back with nothing and sticks, and its leader dies",
+        joining.join_unseen,
+    ),
 )
 FAULTS = {fault.name: fault for fault in _LISTED}
 SHORT = ("kill-leader", "kill-controller", "pause-leader", "kill-all")

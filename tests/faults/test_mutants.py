@@ -15,9 +15,7 @@ SECONDS = 15.0
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize(
-    "mutant", [m for m in MUTANTS.values() if not m.is_rare], ids=lambda mutant: mutant.name
-)
+@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=lambda mutant: mutant.name)
 def test_the_checker_catches(mutant: Mutant, tmp_path: Path) -> None:
     fault = FAULTS[mutant.fault]
     reason = fault.means()

@@ -3,6 +3,7 @@
 import random
 from pathlib import Path
 
+from tests.faults.deployment import BrokerNode
 from tests.faults.injectors.fault import Target
 from tests.faults.injectors.signals import some_leader
 
@@ -98,11 +99,8 @@ def rot(target: Target) -> None:
     target.note(f"broker {node.broker_id} is back")
 
 
-def lose_disk(target: Target) -> None:
-    """A broker comes back with an empty log directory."""
-    node = some_leader(target)
-    target.note(f"kill -9 of broker {node.broker_id}; its partitions are gone")
-    node.kill()
+def empty(node: BrokerNode) -> None:
+    """Take everything from a broker that is down, but for its name."""
     for path in sorted(node.data.glob("*")):
         if path.is_dir():
             for inner in path.iterdir():
@@ -110,6 +108,14 @@ def lose_disk(target: Target) -> None:
             path.rmdir()
         elif path.name != "meta.properties":
             path.unlink()
+
+
+def lose_disk(target: Target) -> None:
+    """A broker comes back with an empty log directory."""
+    node = some_leader(target)
+    target.note(f"kill -9 of broker {node.broker_id}; its partitions are gone")
+    node.kill()
+    empty(node)
     node.launch()
     node.wait_until_ready(timeout_s=90)
     target.note(f"broker {node.broker_id} is back")

@@ -89,7 +89,8 @@ class ShimDeployment(Deployment):
         super(ShimDeployment, self).heal()
 
 
-def _shim(target: Target, node: BrokerNode) -> Shim:
+def shim_of(target: Target, node: BrokerNode) -> Shim:
+    """The orders of this broker of a deployment that has them."""
     assert isinstance(target.deployment, ShimDeployment)
     return target.deployment.shims[node.broker_id]
 
@@ -97,7 +98,7 @@ def _shim(target: Target, node: BrokerNode) -> Shim:
 def shift_clock(target: Target) -> None:
     """One broker's wall clock jumps an hour, or to and fro, while it runs; sometimes it crashes."""
     chance, node = target.chance, some_leader(target)
-    shim = _shim(target, node)
+    shim = shim_of(target, node)
     for _ in range(chance.choice([1, 1, 6])):
         hours = chance.choice([-1, 1, -24, 24])
         shim.orders.clock_shift_ns = hours * HOUR_NS
@@ -116,7 +117,7 @@ def shift_clock(target: Target) -> None:
 def slow_disk(target: Target) -> None:
     """Every write or sync of one broker's data takes a while."""
     chance, node = target.chance, some_leader(target)
-    shim = _shim(target, node)
+    shim = shim_of(target, node)
     shim.orders.directory = str(node.data).encode()
     if chance.random() < 0.5:
         shim.orders.write_delay_ms = chance.choice([5, 50, 300])
@@ -133,7 +134,7 @@ def slow_disk(target: Target) -> None:
 def failing_disk(target: Target) -> None:
     """Writes or syncs of one broker fail with EIO; it may end itself, and is started again."""
     chance, node = target.chance, some_leader(target)
-    shim = _shim(target, node)
+    shim = shim_of(target, node)
     shim.orders.directory = str(node.data).encode()
     what = chance.choice(["writes", "syncs"])
     count = chance.choice([1, 3, -1])

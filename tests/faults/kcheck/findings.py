@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from tests.faults.kcheck.operations import (
     History,
@@ -15,14 +16,55 @@ from tests.faults.kcheck.operations import (
 )
 
 
+class Excuse(Enum):
+    """Why a finding is told of and held against nobody: its short name, and the promise it is
+    outside of."""
+
+    WEAK_ACKS = (
+        "acks 0 or 1",
+        "the sender asked for no more than the leader's word, and what only a leader has may die "
+        "with it; of records sent with acks=all none is missing or replaced",
+    )
+    NO_IDEMPOTENCE = (
+        "no idempotence",
+        "the sender had idempotence switched off, so its retries may be stored twice or late",
+    )
+    GIVEN_UP = (
+        "given up",
+        "more replicas lost their disks, or a leader was elected uncleanly, as the fault allows",
+    )
+    STALE_LEADER = (
+        "stale leader",
+        "a leader that was replaced without noticing may tell an earlier end, never records",
+    )
+    NO_WRITE_LOCKS = (
+        "no write locks",
+        "transactions may write to the same partitions in turns: Kafka takes no write locks",
+    )
+    ROT = ("rot", "the fault itself changed bytes of this replica")
+    CLIENT = ("client", "a client library ended or hung by itself")
+    BROKER_LOG = (
+        "broker's log",
+        "an error that a broker noted; to be looked at, no broken promise",
+    )
+
+    def __init__(self, short: str, meaning: str) -> None:
+        self.short = short
+        self.meaning = meaning
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing that is not as it should be."""
 
     check: str
     text: str
-    is_violation: bool = True  # False: worth a line in the report, but nobody promised otherwise.
+    excuse: Excuse | None = None  # None: a promise was broken.
     partition: Partition | None = None
+
+    @property
+    def is_violation(self) -> bool:
+        return self.excuse is None
 
     def __str__(self) -> str:
         return f"{self.check}: {self.text}"
@@ -76,10 +118,12 @@ class Evidence:
             return True
         return end.outcome is Outcome.FAIL or not end.has_tried_commit
 
-    def is_excused(self, partition: Partition) -> bool:
+    def excuse(self, partition: Partition) -> Excuse | None:
         """Whether the run itself gave up the promise for this partition."""
         allowed = self.history.allowed
-        return allowed.is_lossy or partition in allowed.unclean_partitions
+        if allowed.is_lossy or partition in allowed.unclean_partitions:
+            return Excuse.GIVEN_UP
+        return None
 
     def ordered(self, partition: Partition) -> list[tuple[int, int]]:
         """Offsets and values of a partition in log order."""

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from tests.faults.kcheck.findings import Evidence, Finding
+from tests.faults.kcheck.findings import Evidence, Excuse, Finding
 from tests.faults.kcheck.operations import Partition, Poll, Watermark
 
 Stretch = tuple[str, int]
@@ -54,12 +54,12 @@ def _follow(
     who = f"{stretch[0]} (assignment {stretch[1]})"
     for seen in (seen for poll in polls for seen in poll.records):
         position = positions.get(seen.partition)
-        excused = evidence.is_excused(seen.partition)
+        excuse = evidence.excuse(seen.partition)
         if position is not None and seen.offset < position:
             yield Finding(
                 check="nonmonotonic-poll",
                 text=f"{who} read {seen.partition} offset {seen.offset}, but stood at {position}",
-                is_violation=not excused,
+                excuse=excuse,
                 partition=seen.partition,
             )
         elif position is not None:
@@ -69,7 +69,7 @@ def _follow(
                     check="skipped-poll",
                     text=f"{who} went from {position} to {seen.offset} of {seen.partition} and "
                     f"left out {list(skipped[:5])}",
-                    is_violation=not excused,
+                    excuse=excuse,
                     partition=seen.partition,
                 )
         positions[seen.partition] = seen.offset + 1
@@ -92,7 +92,7 @@ def watermark_regress(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 check="watermark-regress",
                 text=f"{partition} ended at {highest}, and in the end at {ends[partition]}",
-                is_violation=not evidence.is_excused(partition),
+                excuse=evidence.excuse(partition),
                 partition=partition,
             )
 
@@ -100,6 +100,7 @@ def watermark_regress(evidence: Evidence) -> Iterator[Finding]:
 def _falling(
     evidence: Evidence, partition: Partition, marks: Sequence[Watermark]
 ) -> Iterator[Finding]:
+    stale = Excuse.STALE_LEADER if evidence.history.allowed.has_stale_leaders else None
     answered = sorted(marks, key=lambda mark: mark.span.completed_ns or 0)
     highest: Watermark | None = None  # Of those answered before the one at hand was asked.
     at = 0
@@ -112,7 +113,6 @@ def _falling(
             yield Finding(
                 check="watermark-regress",
                 text=f"{partition} ended at {highest.offset}, and later at {mark.offset}",
-                is_violation=not evidence.is_excused(partition)
-                and not evidence.history.allowed.has_stale_leaders,
+                excuse=stale or evidence.excuse(partition),
                 partition=partition,
             )

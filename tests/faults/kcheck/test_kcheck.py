@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.faults.kcheck.findings import Excuse
 from tests.faults.kcheck.operations import (
     Allowed,
     Assign,
@@ -298,12 +299,26 @@ def test_each_damage_is_caught_by_the_check_meant_for_it(
 # What is told of, but not held against anyone
 
 
+def test_a_loss_of_acks_all_is_excused_by_nothing_else() -> None:
+    history = good()
+    history.sends.append(send(5, 3, acks="all", is_idempotent=False))
+    assert judge(history).violations == {"lost-write": 1}
+
+
+def test_a_record_that_all_replicas_had_excuses_nobody_who_takes_its_place() -> None:
+    history = good()
+    history.sends += [send(5, 3), send(6, 3, acks="1", is_idempotent=False)]
+    history.logs[:] = whole((0, 1), (1, 2), (2, 3), (3, 6))
+    assert set(judge(history).violations) == {"lost-write", "inconsistent-offset"}
+
+
 def test_a_loss_of_acks_1_is_reported_only() -> None:
     history = good()
     history.sends.append(send(5, 3, acks="1", is_idempotent=False))
     verdict = judge(history)
     assert verdict.violations == {}
-    assert verdict.reported == {"lost-write": 1}
+    assert verdict.excused == {(Excuse.WEAK_ACKS, "lost-write"): 1}
+    assert any("none is missing" in line for line in verdict.lines())
 
 
 def test_doubles_and_disorder_without_idempotence_are_reported_only() -> None:
@@ -312,7 +327,10 @@ def test_doubles_and_disorder_without_idempotence_are_reported_only() -> None:
     history.logs[:] = whole((0, 1), (1, 2), (2, 3), (3, 6), (4, 5), (5, 5))
     verdict = judge(history)
     assert verdict.violations == {}
-    assert set(verdict.reported) == {"duplicate", "reorder"}
+    assert set(verdict.excused) == {
+        (Excuse.NO_IDEMPOTENCE, "duplicate"),
+        (Excuse.NO_IDEMPOTENCE, "reorder"),
+    }
 
 
 def test_a_leader_that_was_replaced_may_tell_an_earlier_end_but_not_the_last_one() -> None:
@@ -346,7 +364,7 @@ def test_interleaved_transactions_are_reported_only() -> None:
     history.logs += whole((0, 1), (1, 4)) + whole((0, 2), (1, 3), partition=Q)
     verdict = judge(history)
     assert verdict.violations == {}
-    assert verdict.reported == {"cycle-g0": 1}
+    assert verdict.excused == {(Excuse.NO_WRITE_LOCKS, "cycle-g0"): 1}
 
 
 def test_an_offset_commit_of_unknown_end_may_or_may_not_have_happened() -> None:

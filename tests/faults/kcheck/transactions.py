@@ -7,7 +7,7 @@ Kafka's transactions take no write locks, so two of them may interleave in two p
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from tests.faults.kcheck.findings import Evidence, Finding
+from tests.faults.kcheck.findings import Evidence, Excuse, Finding
 from tests.faults.kcheck.operations import Outcome, Send
 
 Graph = Mapping[str, set[str]]
@@ -53,7 +53,7 @@ def torn_transactions(evidence: Evidence) -> Iterator[Finding]:
                 check="torn-transaction",
                 text=f"{name} ({'committed' if was_committed else 'partly visible'}) lacks "
                 f"{missing[:5]} of {len(known)} records",
-                is_violation=not any(evidence.is_excused(send.partition) for send in known),
+                excuse=next(filter(None, (evidence.excuse(s.partition) for s in known)), None),
             )
 
 
@@ -96,7 +96,9 @@ def cycles(evidence: Evidence) -> Iterator[Finding]:
     follows = _written_after(evidence)
     for group in _circles(follows):
         yield Finding(
-            check="cycle-g0", text=f"written each after the other: {group}", is_violation=False
+            check="cycle-g0",
+            text=f"written each after the other: {group}",
+            excuse=Excuse.NO_WRITE_LOCKS,
         )
 
 

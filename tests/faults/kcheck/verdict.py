@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tests.faults.kcheck import commits, reads, replicas, transactions, writes
-from tests.faults.kcheck.findings import Evidence, Finding
+from tests.faults.kcheck.findings import Evidence, Excuse, Finding
 from tests.faults.kcheck.operations import History, Outcome, Partition
 from tests.faults.kcheck.replicas import Replica
 
@@ -44,8 +44,9 @@ class Verdict:
         return Counter(f.check for f in self.findings if f.is_violation)
 
     @property
-    def reported(self) -> Counter[str]:
-        return Counter(f.check for f in self.findings if not f.is_violation)
+    def excused(self) -> Counter[tuple[Excuse, str]]:
+        """What was found and breaks no promise: why not, and by which check."""
+        return Counter((f.excuse, f.check) for f in self.findings if f.excuse is not None)
 
     def lines(self) -> Iterator[str]:
         """What a person wants to read: numbers first, then a few examples of each kind."""
@@ -53,14 +54,16 @@ class Verdict:
             f"acknowledged {self.acked}, unknown {self.unknown}, refused {self.refused}, "
             f"read {self.read}, transactions committed {self.committed}"
         )
-        for word, counts in (("VIOLATION", self.violations), ("reported", self.reported)):
-            for check, count in sorted(counts.items()):
-                yield f"{word} {check}: {count}"
-                yield from _examples(self.findings, check, is_violation=word == "VIOLATION")
+        for check, count in sorted(self.violations.items()):
+            yield f"VIOLATION {check}: {count}"
+            yield from _examples(self.findings, None, check)
+        for (excuse, check), count in sorted(self.excused.items(), key=str):
+            yield f"no violation: {check} {count} ({excuse.short}: {excuse.meaning})"
+            yield from _examples(self.findings, excuse, check)
 
 
-def _examples(findings: Iterable[Finding], check: str, *, is_violation: bool) -> Iterator[str]:
-    chosen = [f for f in findings if f.check == check and f.is_violation == is_violation]
+def _examples(findings: Iterable[Finding], excuse: Excuse | None, check: str) -> Iterator[str]:
+    chosen = [f for f in findings if f.check == check and f.excuse is excuse]
     for finding in chosen[:EXAMPLES_SHOWN]:
         yield f"    {finding.text}"
 

@@ -3,8 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tests.faults.kcheck.findings import Evidence, Finding
+from tests.faults.kcheck.findings import Evidence, Excuse, Finding
 from tests.faults.kcheck.operations import Outcome, Partition, Send
+
+FIRM = ("read", "acks=all")  # How a record is known that must stay where it is.
 
 
 def lost_writes(evidence: Evidence) -> Iterator[Finding]:
@@ -18,7 +20,8 @@ def lost_writes(evidence: Evidence) -> Iterator[Finding]:
                 check="lost-write",
                 text=f"{send.partition}: {send.value} of {send.producer} was acknowledged "
                 f"(acks={send.acks}, offset {send.offset}) and is gone",
-                is_violation=send.acks == "all" and not evidence.is_excused(send.partition),
+                excuse=evidence.excuse(send.partition)
+                or (None if send.acks == "all" else Excuse.WEAK_ACKS),
                 partition=send.partition,
             )
 
@@ -41,12 +44,13 @@ def inconsistent_offsets(evidence: Evidence) -> Iterator[Finding]:
         if send.outcome is Outcome.OK and send.offset is not None:
             told[send.partition, send.offset].setdefault(send.value, f"acks={send.acks}")
     for (partition, offset), values in sorted(told.items()):
-        firm = [value for value, how in values.items() if how != "acks=1"]
+        # Of records that were read or acknowledged by all there is at most one.
+        firm = [value for value, how in values.items() if how in FIRM]
         if len(values) > 1:
             yield Finding(
                 check="inconsistent-offset",
                 text=f"{partition} offset {offset} held {values}",
-                is_violation=len(firm) > 1 and not evidence.is_excused(partition),
+                excuse=evidence.excuse(partition) or (Excuse.WEAK_ACKS if len(firm) < 2 else None),
                 partition=partition,
             )
 
@@ -61,7 +65,7 @@ def vanished_reads(evidence: Evidence) -> Iterator[Finding]:
                     check="vanished-read",
                     text=f"{poll.consumer} read {seen.value} at {seen.partition} offset "
                     f"{seen.offset}; the log ends at {log.end_offset} without it",
-                    is_violation=not evidence.is_excused(seen.partition),
+                    excuse=evidence.excuse(seen.partition),
                     partition=seen.partition,
                 )
 
@@ -78,7 +82,7 @@ def duplicates(evidence: Evidence) -> Iterator[Finding]:
                 yield Finding(
                     check="duplicate",
                     text=f"{partition}: {value} stands at offsets {offsets}",
-                    is_violation=send is None or send.is_idempotent,
+                    excuse=_unordered(send),
                     partition=partition,
                 )
 
@@ -97,11 +101,15 @@ def reordered(evidence: Evidence) -> Iterator[Finding]:
                     check="reorder",
                     text=f"{partition} offset {offset}: {value} of {send.producer} comes after "
                     f"{before.value}, which was sent later",
-                    is_violation=send.is_idempotent,
+                    excuse=_unordered(send),
                     partition=partition,
                 )
             else:
                 newest[send.producer] = send
+
+
+def _unordered(send: Send | None) -> Excuse | None:
+    return None if send is None or send.is_idempotent else Excuse.NO_IDEMPOTENCE
 
 
 def unsent_values(evidence: Evidence) -> Iterator[Finding]:
