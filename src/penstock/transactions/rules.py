@@ -337,6 +337,14 @@ def is_timed_out(known: Transaction, *, now_ms: int) -> bool:
     return known.state is State.ONGOING and known.started_ms + known.timeout_ms < now_ms
 
 
+def is_of_the_future(known: Transaction, *, now_ms: int) -> bool:
+    """Begun by a clock that was ahead of ours, another coordinator's or our own before it was set.
+
+    It would stay open until ours gets there, so whoever watches it counts from now.
+    """
+    return known.state is State.ONGOING and known.started_ms > now_ms
+
+
 def time_out(known: Transaction, *, now_ms: int) -> Transaction:
     """Abort an open transaction; its owner must ask for the epoch to go on with (KIP-588)."""
     return _fenced(known, _FOR_THE_OWNER, last_epoch=known.producer_epoch, now_ms=now_ms)

@@ -7,6 +7,7 @@ thread and knows no time of its own.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from penstock.errors import TransactionalIdNotFound
@@ -68,8 +69,12 @@ class Shard:
         return [known for known in self.transactions.values() if known.state.is_preparing]
 
     def timed_out(self, *, now_ms: int) -> list[Transaction]:
-        known = self.transactions.values()
-        return [each for each in known if rules.is_timed_out(each, now_ms=now_ms)]
+        """The transactions that are open for longer than they asked for."""
+        for known in tuple(self.transactions.values()):
+            if rules.is_of_the_future(known, now_ms=now_ms):
+                self.transactions[known.transactional_id] = replace(known, started_ms=now_ms)
+        known_now = self.transactions.values()
+        return [each for each in known_now if rules.is_timed_out(each, now_ms=now_ms)]
 
     # Changing
 

@@ -444,6 +444,25 @@ def test_a_transaction_open_for_too_long_is_aborted(play: Play) -> None:
     play(story)
 
 
+def test_a_transaction_begun_by_a_clock_that_was_ahead_is_aborted_in_time(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(world: World) -> None:
+        owner = await owner_of(world)
+        real_now_ms = world.now_ms
+        coordinator = coordinator_of(world)
+        monkeypatch.setattr(coordinator, "_now_ms", lambda: real_now_ms() + 3_600_000)
+        add(world, owner)
+        monkeypatch.setattr(coordinator, "_now_ms", real_now_ms)
+        assert coordinator.abort_timed_out() == 0
+        await asyncio.sleep(4.9)
+        assert coordinator.abort_timed_out() == 0
+        await asyncio.sleep(0.2)
+        assert coordinator.abort_timed_out() == 1
+
+    play(story)
+
+
 def test_an_unused_id_is_forgotten_for_good(play: Play) -> None:
     async def story(world: World) -> None:
         first = await owner_of(world)
