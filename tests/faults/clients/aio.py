@@ -26,6 +26,7 @@ ERRORS: tuple[type[Exception], ...] = (
     concurrent.futures.CancelledError,
 )
 CALL_S = 25.0
+SURE_S = 5.0  # How long a coordinator may take to load before "no offset" is believed.
 Result = TypeVar("Result")
 
 
@@ -208,10 +209,24 @@ class AioReader:
     def committed(self, places: Sequence[Place]) -> Mapping[Place, int]:
         async def committed() -> dict[Place, int]:
             assert self.consumer is not None
-            found = {p: await self.consumer.committed(TopicPartition(*p)) for p in places}
+            found = {place: await self._committed(place) for place in places}
             return {place: offset for place, offset in found.items() if offset is not None}
 
         return self.thread.call(committed())
+
+    async def _committed(self, place: Place) -> int | None:
+        """None: there is no offset, by what was said again and again.
+
+        aiokafka does not look at the error of a whole answer, such as that of a coordinator which
+        is loading, and takes an answer without partitions for one without offsets.
+        """
+        assert self.consumer is not None
+        give_up_s = time.monotonic() + SURE_S
+        while True:
+            offset: int | None = await self.consumer.committed(TopicPartition(*place))
+            if offset is not None or time.monotonic() >= give_up_s:
+                return offset
+            await asyncio.sleep(0.1)
 
     def ends(self, places: Sequence[Place]) -> Mapping[Place, int]:
         assert self.consumer is not None
