@@ -137,7 +137,10 @@ class PureReader:
         return {place: offset for place, offset in found.items() if offset is not None}
 
     def ends(self, places: Sequence[Place]) -> Mapping[Place, int]:
-        found = self.consumer.end_offsets([TopicPartition(t, p) for t, p in places])
+        try:
+            found = self.consumer.end_offsets([TopicPartition(t, p) for t, p in places])
+        except KeyError as error:  # Its way to say that a partition had no leader to ask.
+            raise KafkaError(f"no end of {error} was told") from error
         return {(tp.topic, tp.partition): offset for tp, offset in found.items()}
 
     def close(self) -> None:
