@@ -4,7 +4,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 from tests.simulation.cluster import World
-from tests.simulation.history import History, Place
+from tests.simulation.history import History, Place, Write
 from tests.simulation.oracle import Oracle
 
 from penstock.records.batch import BatchHeader, read_header, read_records
@@ -32,8 +32,9 @@ def judge(world: World, oracle: Oracle) -> None:
 
 def judge_replicas(history: History, place: Place, replicas: dict[str, Partition]) -> None:
     contents: dict[str, bytes] = {}
+    start = max(partition.log.log_start_offset for partition in replicas.values())
     for name, partition in replicas.items():
-        contents[name] = committed_bytes(partition)
+        contents[name] = committed_bytes(partition, start=start)
         batches = split(contents[name])
         judge_epochs(history, place, name, partition, batches)
         judge_producers(history, place, name, partition)
@@ -49,13 +50,13 @@ def judge_replicas(history: History, place: Place, replicas: dict[str, Partition
         judge_records(history, place, contents[leader])
 
 
-def committed_bytes(partition: Partition) -> bytes:
-    return read_bytes(partition, partition.log.high_watermark)
+def committed_bytes(partition: Partition, *, start: int = 0) -> bytes:
+    return read_bytes(partition, partition.log.high_watermark, start=start)
 
 
-def read_bytes(partition: Partition, end: int) -> bytes:
+def read_bytes(partition: Partition, end: int, *, start: int) -> bytes:
     log, found = partition.log, bytearray()
-    offset = log.log_start_offset
+    offset = max(start, log.log_start_offset)
     while offset < end:
         records = log.read(offset, bytes_max=1 << 20, end_offset=end, min_one=True).records
         piece = bytes(records if isinstance(records, bytes) else records.read())
@@ -80,7 +81,7 @@ def judge_epochs(
 ) -> None:
     """I17: the epoch history says of every batch what the batch says of itself."""
     for header, _ in batches:
-        noted = partition.log.epoch_of(header.base_offset)
+        noted = partition.log.epoch_of(max(header.base_offset, partition.log.log_start_offset))
         if noted != header.leader_epoch:
             history.violate(
                 f"I17 {place} on {name}: offset {header.base_offset} has epoch "
@@ -92,10 +93,12 @@ def judge_epochs(
 def judge_producers(history: History, place: Place, name: str, partition: Partition) -> None:
     """I19: what the replica knows of producers is what its log tells."""
     table = ProducerTable()
-    for header, batch in split(read_bytes(partition, partition.log.log_end_offset)):
+    for header, batch in split(read_bytes(partition, partition.log.log_end_offset, start=0)):
         table.replay(header, batch)
     told = {e.producer_id: (e.producer_epoch, e.last_sequence) for e in table.entries.values()}
     kept = {e.producer_id: (e.producer_epoch, e.last_sequence) for e in partition.log.producers()}
+    if place in history.trimmed:  # Of some only the memory is left.
+        kept = {producer: kept[producer] for producer in kept if producer in told}
     if told != kept:
         history.violate(f"I19 {place} on {name}: the log tells {told}, the replica knows {kept}")
 
@@ -117,7 +120,7 @@ def judge_acked(history: History, place: Place, values: dict[int, bytes]) -> Non
     """I1 and I33: what was acknowledged is there, where it was said to be."""
     present = set(values.values())
     for write in history.acked():
-        if write.place != place or write.acks != -1:
+        if write.place != place or write.acks != -1 or _may_be_trimmed(history, write):
             continue
         if write.value not in present:
             history.violate(f"I1 {place}: lost {write}")
@@ -125,10 +128,17 @@ def judge_acked(history: History, place: Place, values: dict[int, bytes]) -> Non
             history.violate(f"I1 {place}: not where it was acknowledged: {write}")
 
 
+def _may_be_trimmed(history: History, write: Write) -> bool:
+    end = history.trimmed.get(write.place)
+    return end is not None and (write.offset is None or write.offset < end)
+
+
 def judge_seen(history: History, place: Place, values: dict[int, bytes]) -> None:
     for offset, value in history.seen[place].items():
         if values.get(offset, value) != value:
             history.violate(f"I10 {place} offset {offset}: read {value!r}, now {values[offset]!r}")
+        elif offset < history.trimmed.get(place, 0):
+            continue
         elif offset not in values and values and min(values) <= offset:
             history.violate(f"I1 {place} offset {offset}: {value!r} was read and is gone")
 

@@ -32,7 +32,7 @@ from penstock.protocol.messages.produce import (
 )
 from penstock.records.batch import LOG_OVERHEAD, Record, build_batch, read_header, read_records
 
-_LATEST = -1
+_LATEST, _EARLIEST = -1, -2
 _REQUEST_S = 3.0
 _BATCH_BYTES_MAX = 1 << 20
 
@@ -277,6 +277,7 @@ class Reader:
         self._client = client
         self._place = place
         self._watermarks: dict[int, int] = {}  # The highest told, by leader epoch.
+        self._is_before_start = False
         self.position = 0
 
     async def run(self) -> None:
@@ -291,6 +292,8 @@ class Reader:
         try:
             if client.rng.random() < 0.2:
                 await self._ask_latest(epoch, leader)
+            if self._is_before_start:
+                await self._skip_to_start(epoch, leader)
             answer = await self._fetch(epoch, leader)
         except PeerUnreachable:
             client.forget_leader(place)
@@ -298,6 +301,11 @@ class Reader:
         error = ErrorCode(answer.error_code)
         if error is ErrorCode.NONE:
             self._note_watermark(epoch, answer.high_watermark)
+            if not answer.log_start_offset <= self.position:
+                client.history.violate(
+                    f"I31 {client.name} asked {place} for {self.position}, before its start, and "
+                    f"was answered: {answer}"
+                )
             return self._take(memoryview(answer.records or b""))
         self._complain(error, epoch)
         client.forget_leader(place)
@@ -309,6 +317,9 @@ class Reader:
         if error in _NEVER_RIGHT:
             history.violate(f"a fetch of {self._place} failed with {error.name}")
         if error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            if self.position < history.trimmed.get(self._place, 0):
+                self._is_before_start = True
+                return
             if topic not in history.loose_topics:
                 history.violate(
                     f"I1 {self._client.name} at {self._place} offset {self.position} is out of "
@@ -348,19 +359,30 @@ class Reader:
         return found
 
     async def _ask_latest(self, epoch: int, leader: int) -> None:
+        # Of two questions under way at once the later may be answered first.
+        before = self._client.history.latest.get(self._place, 0)
+        offset = await self._offset_at(_LATEST, epoch, leader)
+        if offset >= 0:
+            self._client.history.note_latest(self._place, offset, at_least=before)
+
+    async def _skip_to_start(self, epoch: int, leader: int) -> None:
+        offset = await self._offset_at(_EARLIEST, epoch, leader)
+        if offset >= 0:
+            self._is_before_start = False
+            self.position = max(self.position, offset)
+
+    async def _offset_at(self, timestamp: int, epoch: int, leader: int) -> int:
+        """Negative: it was not told."""
         topic, partition = self._place
         wanted = ListOffsetsPartition(
-            partition_index=partition, current_leader_epoch=epoch, timestamp=_LATEST
+            partition_index=partition, current_leader_epoch=epoch, timestamp=timestamp
         )
         request = ListOffsetsRequest(
             replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])]
         )
-        # Of two questions under way at once the later may be answered first.
-        before = self._client.history.latest.get(self._place, 0)
         answer = await self._client.ask(leader, request, version=5)
         found = answer.topics[0].partitions[0]
-        if not found.error_code:
-            self._client.history.note_latest(self._place, found.offset, at_least=before)
+        return -1 if found.error_code else int(found.offset)
 
     def _take(self, records: memoryview) -> bool:
         at, is_any = 0, False

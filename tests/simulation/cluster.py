@@ -34,12 +34,15 @@ from penstock.storage.log_dirs import LogDirs
 
 LISTENER = "PLAINTEXT"
 _new_partition = Partition.__init__
+partition_observers: list[Callable[[Partition], None]] = []  # Told of each that is hosted.
 
 
 def _with_watchers_in_order(made: Partition, /, **parts: Any) -> None:
     _new_partition(made, **parts)
     made._watchers = InOrder()  # type: ignore[assignment]
     made._follower_watchers = InOrder()  # type: ignore[assignment]
+    for observe in partition_observers:
+        observe(made)
 
 
 _move_high_watermark = Partition._set_high_watermark
@@ -89,6 +92,7 @@ class Machine:
         self.process: Process | None = None  # None: no broker runs here.
         self.broker: Broker | None = None  # None: it does not serve yet, or not any more.
         self.is_lossy = False  # Lost data, and is not yet back in every in-sync set.
+        self.owes_loss = False  # Lost data, and the cluster has not accounted for it yet.
         self._stopping = asyncio.Event()
         self._stopped: asyncio.Event = asyncio.Event()
 
@@ -152,7 +156,8 @@ class Machine:
             ) as broker:
                 self.broker = broker
                 dispatcher = Dispatcher(broker, listener=LISTENER)
-                world.network.listen(self.name, process, _Doors(self, dispatcher).serve)
+                doors = _Doors(self, process, dispatcher)
+                world.network.listen(self.name, process, doors.serve)
                 world.trace.note("serves", self.name)
                 await self._until_stopped(broker)
                 await self._leave(broker)
@@ -208,7 +213,7 @@ class Machine:
     def cut_power(self) -> None:
         if self._die(is_off=True):
             self.boots += 1
-            self.is_lossy = True
+            self.is_lossy = self.owes_loss = True
             self.disk.survive_power_cut()
 
     def _die(self, *, is_off: bool) -> bool:
@@ -227,8 +232,9 @@ class Machine:
 class _Doors:
     """What stands between the network and one broker process."""
 
-    def __init__(self, machine: Machine, dispatcher: Dispatcher) -> None:
+    def __init__(self, machine: Machine, process: Process, dispatcher: Dispatcher) -> None:
         self._machine = machine
+        self._process = process
         self._dispatcher = dispatcher
 
     async def serve(self, request: Request, version: int, client: str) -> Response | None:
@@ -239,12 +245,15 @@ class _Doors:
                 request.broker_epoch,
             )
         try:
-            return await self._dispatcher.handle(
+            response = await self._dispatcher.handle(
                 request, version, client_id=client, client_address=client
             )
         except CloseConnection as error:
             self._machine.world.history.violate(f"{client} was hung up on: {error}")
             return None
+        for observe in self._machine.world.served_observers:
+            observe(self._process, request, response)
+        return response
 
 
 class World:
@@ -262,6 +271,8 @@ class World:
         self.network = Network(loop, self.rng("network"), self.trace)
         self.ensemble = Ensemble(loop, self.rng("store"), self.trace)
         self.settings: dict[str, str] = {}
+        # Told of each request that was answered: by whom, and with what.
+        self.served_observers: list[Callable[[Process, Request, Response | None], None]] = []
         self.buried: list[Process] = []  # Kept: what is left of the dead must not be collected.
         # By follower: the controller it pulls images from, and as whom.
         self.pulls: dict[str, tuple[Machine, int, int]] = {}

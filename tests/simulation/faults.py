@@ -10,9 +10,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 
 from tests.simulation.admin import Admin
-from tests.simulation.clock import NATURE
+from tests.simulation.aimed import AIMED, lower_in_need
+from tests.simulation.clock import NATURE, Process
 from tests.simulation.cluster import Machine, World
 from tests.simulation.store import SimStore
+from tests.simulation.topic_life import elect_uncleanly, rebirth, trim
 
 from penstock.meta.store import Op, Result
 
@@ -30,7 +32,7 @@ class Plan:
     @classmethod
     def drawn(cls, rng: random.Random, duration_s: float) -> "Plan":
         kinds = rng.sample(sorted(FAULTS), rng.randint(2, 6))
-        if "lower min ISR" in kinds and "power" in kinds:
+        if "lower min ISR" in kinds and not _LOSSY.isdisjoint(kinds):
             kinds.remove("lower min ISR")  # One replica would do, and its power may be cut.
         return cls(
             kinds=tuple(sorted(kinds)),
@@ -40,7 +42,7 @@ class Plan:
 
     @property
     def may_lose_unflushed(self) -> bool:
-        return "power" in self.kinds
+        return not _LOSSY.isdisjoint(self.kinds)
 
 
 class Nemesis:
@@ -52,6 +54,7 @@ class Nemesis:
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_raging = False
         self.down: set[Machine] = set()  # Somebody will start these again.
+        self.operator = world.ensemble.open(Process(world.loop, "operator"), timeout_s=3600)
         if "strike" in plan.kinds:
             world.ensemble.observers.append(self._maybe_strike)
 
@@ -315,10 +318,16 @@ async def reassign(nemesis: Nemesis) -> None:
 
 
 async def lower_min_isr(nemesis: Nemesis) -> None:
-    await nemesis.admin.change_min_isr()
+    if nemesis.rng.random() < 0.5:
+        await nemesis.admin.change_min_isr(nemesis.rng.choice(("1", "2", "2", "3")))
+    else:
+        await lower_in_need(nemesis)
 
+
+_LOSSY = frozenset({"power", "lose twice"})
 
 FAULTS: dict[str, Fault] = {
+    **AIMED,
     "kill": kill,
     "bounce": bounce,
     "kill all": kill_all,
@@ -338,4 +347,7 @@ FAULTS: dict[str, Fault] = {
     "prefer": prefer,
     "reassign": reassign,
     "lower min ISR": lower_min_isr,
+    "elect uncleanly": elect_uncleanly,
+    "trim": trim,
+    "rebirth": rebirth,
 }

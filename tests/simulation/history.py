@@ -34,6 +34,7 @@ class History:
     writes: dict[bytes, Write] = field(default_factory=dict)
     seen: dict[Place, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
     latest: dict[Place, int] = field(default_factory=dict)  # By ListOffsets.
+    trimmed: dict[Place, int] = field(default_factory=dict)  # Up to where records may be deleted.
     violations: list[str] = field(default_factory=list)
     # Topics whose acknowledged records may be lost or changed by what the run does to them.
     loose_topics: set[str] = field(default_factory=set)

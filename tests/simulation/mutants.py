@@ -7,16 +7,23 @@ it last; they are where the search begins, for a change of the product moves the
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from penstock.broker.cluster_member import ClusterMember
+from penstock.broker.follower_sessions import FollowerSession, FollowerSessions
 from penstock.cluster import registration, transition
 from penstock.cluster.fenced_writes import FencedWrites
-from penstock.cluster.image import PartitionState
+from penstock.cluster.image import ClusterImage, PartitionState
 from penstock.cluster.transition import Facts
 from penstock.cluster.znodes import PreviousShutdown
+from penstock.errors import FetchSessionIdNotFound
 from penstock.meta.store import ANY_VERSION, Check, Op
 from penstock.replica import following, in_sync, isr_writer
+from penstock.replica.fetch_book import FetchBook, Followed
 from penstock.replica.in_sync import InSync
+from penstock.replica.isr_writer import IsrWriter
 from penstock.replica.partition import Partition
 from penstock.storage import producers
+from penstock.storage.checkpoints import PARTITION_METADATA
+from penstock.storage.log_dir import LogDir
 
 
 class Mutant(NamedTuple):
@@ -134,6 +141,114 @@ def _without_controller_fence() -> None:
     FencedWrites.__init__ = new  # type: ignore[method-assign]
 
 
+def _without_session_order() -> None:
+    def continued(
+        self: FollowerSessions, session_id: int, epoch: int, replica_id: int, _: int
+    ) -> FollowerSession:
+        session = self._sessions.get(session_id)
+        if session is None or session.replica_id != replica_id:
+            raise FetchSessionIdNotFound(f"there is no fetch session {session_id}")
+        session.epoch = epoch
+        session.seen.at_ms = self._clock_ms()
+        return session
+
+    FollowerSessions.continued = continued  # type: ignore[method-assign]
+
+
+def _with_min_isr_of_the_topic() -> None:
+    """The high watermark obeys the topic's setting, which others may not know yet."""
+    real = Partition._advance
+
+    def advance(self: Partition) -> None:
+        in_sync = self.in_sync
+        if in_sync is None:
+            return real(self)
+        state, in_sync.state = in_sync.state, in_sync.state._replace(min_isr=self.isr_needed)
+        try:
+            real(self)
+        finally:
+            in_sync.state = state
+
+    Partition._advance = advance  # type: ignore[method-assign]
+
+
+def _taking_any_answer() -> None:
+    """Both guards: of the epoch, and that a partition that is led by another is asked for no more.
+
+    Either is enough in nearly all cases. A partition whose leader changes leaves the fetcher's
+    book, so its late answer finds nobody; only where the same broker leads on in a later epoch,
+    and within the 20 ms in which a request is not given up for it, is the epoch itself looked at.
+    """
+    gone: dict[tuple[FetchBook, Any], Followed] = {}
+    real_remove, real_find = FetchBook.remove, FetchBook.find
+
+    def remove(self: FetchBook, partition: Partition) -> None:
+        followed = self._followed.get(partition)
+        sent = followed.sent if followed else None
+        real_remove(self, partition)
+        if followed is not None and sent is not None:
+            followed.sent = sent
+            gone[self, followed.key] = followed
+
+    def find(self: FetchBook, key: Any) -> Followed | None:
+        return real_find(self, key) or gone.get((self, key))
+
+    FetchBook.remove = remove  # type: ignore[method-assign]
+    FetchBook.find = find  # type: ignore[method-assign]
+    following.is_current = lambda partition, asked: (
+        partition.log.log_end_offset == asked.fetch_offset
+    )
+
+
+def _obeying_what_was_meant_for_the_dead() -> None:
+    """An image that shows this broker active is obeyed, whichever life of it that was."""
+    real = ClusterMember._take
+
+    def take(self: ClusterMember, image: ClusterImage) -> None:
+        own = image.brokers.get(self._broker.broker_id)
+        if own is not None and own.is_active and self._registered is not None:
+            self._is_admitted = True
+        real(self, image)
+
+    ClusterMember._take = take  # type: ignore[method-assign]
+
+
+def _without_minding_the_registration() -> None:
+    async def is_registered(self: ClusterMember, *_: Any) -> bool:
+        return True
+
+    ClusterMember._is_registered = is_registered  # type: ignore[method-assign]
+
+
+def _without_reading_again() -> None:
+    async def read_again(self: IsrWriter, partitions: Any) -> None:
+        for partition in partitions:
+            self.wake(partition)
+
+    IsrWriter._read_again = read_again  # type: ignore[method-assign]
+
+
+def _taking_a_name_for_a_topic() -> None:
+    """A log on disk is taken by its name, whatever topic it was of."""
+    real = LogDir.open_log
+
+    def open_log(self: LogDir, partition: Any, *, topic_id: bytes, **parts: Any) -> Any:
+        (self.found[partition] / PARTITION_METADATA).unlink(missing_ok=True)
+        return real(self, partition, topic_id=topic_id, **parts)
+
+    LogDir.open_log = open_log  # type: ignore[method-assign]
+
+
+def _deleting_what_is_not_committed() -> None:
+    def delete_records(self: Partition, before_offset: int) -> int:
+        self.check_leader()
+        wanted = min(before_offset, self.log.log_end_offset)
+        self.log.starts_at(max(wanted, self.log.log_start_offset))
+        return self.log.log_start_offset
+
+    Partition.delete_records = delete_records  # type: ignore[method-assign]
+
+
 def _without_sequences() -> None:
     producers.ProducerUpdate.duplicate_of = lambda self, _: None  # type: ignore[method-assign]
     producers._check_sequence = lambda *_: None
@@ -150,6 +265,17 @@ MUTANTS: dict[str, Mutant] = {
     "loss is told": Mutant(_taking_loss_for_a_crash, 0),
     "elect of ISR and ELR": Mutant(_electing_anybody, 6),
     "sequences": Mutant(_without_sequences, 0),
+}
+
+MUTANTS |= {
+    "fetch session order": Mutant(_without_session_order, 0),
+    "min ISR of the state": Mutant(_with_min_isr_of_the_topic, 0),
+    "answers of this epoch": Mutant(_taking_any_answer, 0),
+    "images for this life": Mutant(_obeying_what_was_meant_for_the_dead, 0),
+    "own registration": Mutant(_without_minding_the_registration, 0),
+    "read before another try": Mutant(_without_reading_again, 0),
+    "logs by topic id": Mutant(_taking_a_name_for_a_topic, 0),
+    "delete only what is committed": Mutant(_deleting_what_is_not_committed, 0),
 }
 
 # Needed by the model in tests/unit/cluster/test_isr_model.py, which does notice the first two, and

@@ -29,6 +29,7 @@ from penstock.protocol.apis import (
 
 _LATE_S_MAX = 8.0  # How long after healing a kept message may still arrive.
 _RESET_S = 0.001
+_REPEATED = 0.01  # How many of the brokers' fetches come twice.
 
 # (request, version, from whom) → the answer; None where the protocol has none.
 Serve = Callable[[Request, int, str], Awaitable[Response | None]]
@@ -206,10 +207,27 @@ class Network:
         if self._is_cut(*path):
             self._keep(path, arrive)
             return answer
+        is_between_brokers = source.name in self._hosts and api_key is ApiKey.FETCH
+        if is_between_brokers and self.is_rough and self._rng.random() < _REPEATED:
+            self._repeat(connection, api_key, version, frame)
         at_s = max(connection.last_arrival_s, self._loop.time() + self._delay_s(*path))
         connection.last_arrival_s = at_s
         self._loop.call_at(at_s, self._unless_cut, path, arrive, context=NATURE)
         return answer
+
+    def _repeat(self, connection: Connection, api_key: ApiKey, version: int, frame: bytes) -> None:
+        """It comes once more, when others may have come after it; nobody waits for its answer."""
+        host = connection.target
+
+        def arrive() -> None:
+            if host.is_listening:
+                unheard: asyncio.Future[memoryview] = self._loop.create_future()
+                unheard.cancel()
+                self._trace.note("repeat", connection.source.name, host.name)
+                host.process.start(self._served(connection, unheard, api_key, version, frame))
+
+        late_s = self._rng.choice((0.01, 0.3, _LATE_S_MAX)) * self._rng.random()
+        self._loop.call_later(late_s, arrive, context=NATURE)
 
     def _unless_cut(self, path: tuple[str, str], arrive: Callable[[], None]) -> None:
         if self._is_cut(*path):

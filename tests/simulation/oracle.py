@@ -7,6 +7,7 @@ numbers are those of the invariants in docs/adr/0019-simulator.md.
 import asyncio
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Protocol
 
 from tests.simulation.cluster import Machine, World, commit_observers
 from tests.simulation.history import Place
@@ -14,6 +15,7 @@ from tests.simulation.store import SimStore
 
 from penstock.cluster import znodes
 from penstock.cluster.image import NO_LEADER, PartitionState
+from penstock.cluster.transition import RECOVERING
 from penstock.cluster.znodes import FenceNode, FenceState, TopicNode
 from penstock.meta.store import Create, Op, Result, Set
 from penstock.replica.partition import Partition
@@ -23,6 +25,10 @@ _SAMPLE_S = 0.05
 # Read again and again, and seldom changed.
 _fence_node = lru_cache(maxsize=1000)(FenceNode.decode)
 _topic_node = lru_cache(maxsize=1000)(TopicNode.decode)
+
+
+class Judge(Protocol):
+    def look(self) -> None: ...
 
 
 class Oracle:
@@ -35,6 +41,7 @@ class Oracle:
         self._stalled: dict[tuple[Place, str], tuple[int, int, int]] = {}
         self.elections = 0
         self.isr_changes = 0
+        self.judges: list[Judge] = []  # Those that look as often, each at something of its own.
         world.ensemble.observers.append(self._judge_write)
         commit_observers.append(self._note_committed)
 
@@ -72,6 +79,9 @@ class Oracle:
                 self._violate("I7", place, before, state, f"broker {broker} is not active")
         if not is_same_epoch:
             self.elections += 1
+            is_certain = state.leader in (NO_LEADER, before.leader, *before.isr, *before.elr)
+            if not is_certain and state.leader_recovery_state != RECOVERING:
+                self._violate("2.4", place, before, state, "an unclean election is kept silent")
             epoch, _ = self._tree.get(znodes.CONTROLLER_EPOCH)
             if state.controller_epoch != int(epoch):
                 self._violate("I13", place, before, state, f"the controller epoch is {epoch!r}")
@@ -89,6 +99,12 @@ class Oracle:
             return ()
         node = _topic_node(path, self._tree.get(path)[0])
         return tuple(node.partitions.get(place[1], ()))
+
+    def topic_id(self, place: Place) -> bytes | None:
+        path = znodes.topic_path(place[0])
+        if not self._tree.exists(path):
+            return None
+        return _topic_node(path, self._tree.get(path)[0]).topic_id
 
     def fence(self, broker_id: int) -> FenceNode | None:
         path = znodes.fence_path(broker_id)
@@ -132,6 +148,8 @@ class Oracle:
             if machine.is_lossy and self._is_whole(machine):
                 machine.is_lossy = False
                 self._world.trace.note("whole again", machine.name)
+        for judge in self.judges:
+            judge.look()
 
     def _hosted(self) -> Iterator[tuple[Machine, Partition]]:
         for machine in self._world.machines:
@@ -146,7 +164,7 @@ class Oracle:
         high_watermark = partition.log.high_watermark
         self._note_committed(partition)
         in_sync, stored = partition.in_sync, self._states.get(place)
-        if in_sync is None or stored is None:
+        if in_sync is None or stored is None or self.topic_id(place) != partition.topic_id:
             return
         state = in_sync.state
         may_move = len(state.isr) >= state.min_isr

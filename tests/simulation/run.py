@@ -9,17 +9,29 @@ from pathlib import Path
 
 from tests.simulation import determinism
 from tests.simulation.admin import Admin
+from tests.simulation.aimed import AIMED
+from tests.simulation.answers import Answers
+from tests.simulation.authorship import Authorship
 from tests.simulation.checks import judge
 from tests.simulation.clients import Client, Producer, Reader
 from tests.simulation.clock import Process, VirtualLoop, current_process
 from tests.simulation.cluster import World
+from tests.simulation.comebacks import Comebacks
 from tests.simulation.faults import FAULTS, Nemesis, Plan
+from tests.simulation.followers import Followers
 from tests.simulation.history import Place
 from tests.simulation.oracle import Oracle
+from tests.simulation.topic_life import REBORN, RebornWriter, TopicLife, make_reborn
 from tests.simulation.transactions_load import SETTINGS as COORDINATOR_SETTINGS
 from tests.simulation.transactions_load import CoordinatorLoad, is_coordinated
 
 _SETTLE_S = 120.0
+# What the trace calls the faults that were carried out.
+_COUNTED = (
+    *("kill", "power cut", "pause", "stop", "skew", "cut", "slow", "reset", "expire"),
+    *("store reset", "store cut", "store down", "reassign", "min.insync.replicas"),
+    *(*AIMED, "trim", "elect uncleanly", "delete topic"),
+)
 SAFE, SINGLE, UNCLEAN = "safe", "single", "unclean"
 
 
@@ -126,13 +138,7 @@ def _fill(report: Report, world: World, run: "Run") -> None:
     counts = world.trace.counts
     report.digest = world.trace.digest
     report.violations = world.history.violations
-    report.faults = sum(
-        counts[kind]
-        for kind in ("kill", "power cut", "pause", "stop", "skew", "cut", "slow", "reset", "expire")
-    ) + sum(
-        counts[kind]
-        for kind in ("store reset", "store cut", "store down", "reassign", "min.insync.replicas")
-    )
+    report.faults = sum(counts[kind] for kind in _COUNTED)
     report.elections = run.oracle.elections
     report.isr_changes = run.oracle.isr_changes
     report.acked = len(world.history.acked())
@@ -148,6 +154,14 @@ class Run:
         self.world = world
         self.plan = plan
         self.oracle = Oracle(world)
+        self.comebacks = Comebacks(world, self.oracle)
+        self.oracle.judges += [
+            self.comebacks,
+            Followers(world, self.oracle),
+            TopicLife(world),
+        ]
+        Authorship(world)
+        Answers(world)
         self.places: list[Place] = []
         self.clients: list[Client] = []
         self.producers: list[Producer] = []
@@ -197,6 +211,8 @@ class Run:
         history.loose_topics.add(UNCLEAN)
         if self.plan.may_lose_unflushed:
             history.loose_topics.add(SINGLE)
+        if "rebirth" in self.plan.kinds:
+            await make_reborn(admin)
         await admin.create(SAFE, partitions=2, replicas=3, settings={"min.insync.replicas": "2"})
         if self.load is not None:
             await self.load.make_topics(admin)
@@ -206,7 +222,13 @@ class Run:
             UNCLEAN,
             partitions=1,
             replicas=3,
-            settings={"min.insync.replicas": "1", "unclean.leader.election.enable": "true"},
+            settings={
+                "min.insync.replicas": "1",
+                # Where the operator asks for them, only the operator does.
+                "unclean.leader.election.enable": str(
+                    "elect uncleanly" not in self.plan.kinds
+                ).lower(),
+            },
         )
 
     def _client(self, name: str) -> Client:
@@ -219,6 +241,9 @@ class Run:
         return client
 
     def _start_clients(self) -> None:
+        if "rebirth" in self.plan.kinds:
+            client = self._client(REBORN)
+            client.run(RebornWriter(client).run)
         if self.load is not None:
             self.load.start()
         for number, place in enumerate(self.places):
@@ -242,7 +267,7 @@ class Run:
         wrong = ["it was not looked at"]
         well_since_s: float | None = None
         while (now_s := self.world.loop.time()) < deadline_s:
-            wrong = self.oracle.unsettled()
+            wrong = self.oracle.unsettled() + self.comebacks.unsettled()
             if wrong:
                 well_since_s = None
             elif well_since_s is None:

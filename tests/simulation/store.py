@@ -19,6 +19,7 @@ from penstock.meta.store import (
     Change,
     Delete,
     MetaError,
+    MultiFailed,
     Node,
     NoNode,
     Op,
@@ -37,6 +38,8 @@ T = TypeVar("T")
 Watcher = tuple["SimStore", "asyncio.Future[WatchEvent]"]
 # (session, the operations, what came of them): told of each accepted write, at its moment.
 WriteObserver = Callable[["SimStore", Sequence[Op], Sequence[Result]], None]
+# (session, the operations, which of them was refused and why).
+RefusalObserver = Callable[["SimStore", Sequence[Op], MultiFailed], None]
 
 _PATROL_S = 0.1
 
@@ -56,8 +59,10 @@ class Ensemble:
         self.tree = Tree()
         self.is_up = True  # False: no quorum; sessions neither end nor get anything done.
         self.observers: list[WriteObserver] = []
+        self.refusal_observers: list[RefusalObserver] = []
         self._delay_s = delay_s
         self._cut: set[str] = set()
+        self._slow_s: dict[str, float] = {}
         self._sessions: dict[int, SimStore] = {}
         self._watches: dict[tuple[str, WatchKind], list[Watcher]] = {}
         self._is_patrolling = False
@@ -95,8 +100,16 @@ class Ensemble:
     def heal(self, name: str) -> None:
         self._cut.discard(name)
 
+    def slow(self, name: str, delay_s: float) -> None:
+        """What is asked from now on takes so much longer to get there."""
+        self._slow_s[name] = delay_s
+
+    def way_there_s(self, name: str) -> float:
+        return self.delay_s() + self._slow_s.get(name, 0.0)
+
     def heal_all(self) -> None:
         self._cut.clear()
+        self._slow_s.clear()
         self.set_up(is_up=True)
 
     def set_up(self, *, is_up: bool) -> None:
@@ -149,7 +162,12 @@ class Ensemble:
         return store.session_id in self._sessions
 
     def write(self, store: "SimStore", ops: Sequence[Op]) -> list[Result]:
-        results, changed = self.tree.multi(ops, store.session_id)
+        try:
+            results, changed = self.tree.multi(ops, store.session_id)
+        except MultiFailed as failure:
+            for observe_refusal in self.refusal_observers:
+                observe_refusal(store, ops, failure)
+            raise
         self.trace.note("write", store.process.name, self.tree.zxid, *(op.path for op in ops))
         for observe in self.observers:
             observe(store, ops, results)
@@ -226,6 +244,11 @@ class SimStore:
         return self.process.is_running and self._state is not SessionState.LOST
 
     @property
+    def generation(self) -> int:
+        """Of the connection: what was asked on an earlier one may never be answered."""
+        return self._generation
+
+    @property
     def session_secret(self) -> tuple[int, bytes]:
         return self._session_id, b"password"
 
@@ -285,7 +308,8 @@ class SimStore:
         answer: asyncio.Future[T] = loop.create_future()
         self._pending[answer] = is_write
         answer.add_done_callback(lambda done: self._pending.pop(done, None))
-        self._last_request_s = max(self._last_request_s, loop.time() + self._ensemble.delay_s())
+        way_s = self._ensemble.way_there_s(self.process.name)
+        self._last_request_s = max(self._last_request_s, loop.time() + way_s)
         loop.call_at(
             self._last_request_s, self._arrive, self._generation, answer, work, context=NATURE
         )
