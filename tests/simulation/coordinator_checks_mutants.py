@@ -1,0 +1,73 @@
+"""Coordinators and readers with one guard removed; see `mutants.py`."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from penstock.broker.handlers import fetch
+from penstock.groups.coordinator import GroupCoordinator
+from penstock.groups.group_offsets import GroupOffsets
+from penstock.replica.state_log import StateLog
+from penstock.storage import producers
+from penstock.transactions import coordinator, rules
+from penstock.transactions.markers import Marker, MarkerSink
+from penstock.transactions.transaction import Identity, TopicPartition, Transaction
+
+
+def _without_the_last_marker() -> None:
+    real = coordinator.mark_everywhere
+
+    async def mark(marker: Marker, partitions: Iterable[TopicPartition], sink: MarkerSink) -> bool:
+        wanted = sorted(partitions)
+        return await real(marker, wanted[:-1] if len(wanted) > 1 else wanted, sink)
+
+    coordinator.mark_everywhere = mark
+
+
+def _answering_from_memory() -> None:
+    """A coordinator that is not one any more goes on with what it knew."""
+    GroupCoordinator._resign = lambda self, _: None  # type: ignore[method-assign]
+    StateLog.is_led = True  # type: ignore[method-assign,assignment]
+
+
+def _without_the_aborted() -> None:
+    fetch._aborted = lambda _: []
+
+
+def _counting_offsets_at_once() -> None:
+    def put_pending(self: GroupOffsets, _producer_id: int, *what: Any) -> None:
+        self.put(*what)
+
+    GroupOffsets.put_pending = put_pending  # type: ignore[method-assign]
+
+
+def _without_epochs() -> None:
+    def owned_by(known: Transaction | None, _: Identity) -> Transaction:
+        assert known is not None
+        return known
+
+    def end(known: Transaction | None, _: Identity, **how: Any) -> rules.Step | None:
+        assert known is not None
+        return real_end(known, known.identity, **how)
+
+    real_end = rules.end
+    rules._owned_by = owned_by
+    rules.end = end
+    producers._check_epoch = lambda *_: None
+
+
+def _answering_before_it_is_safe() -> None:
+    async def until_settled(self: StateLog) -> None:
+        """Whatever was written is believed at once."""
+
+    StateLog.until_settled = until_settled  # type: ignore[method-assign]
+    StateLog.is_settled = True  # type: ignore[method-assign,assignment]
+
+
+COORDINATOR_MUTANTS: dict[str, Callable[[], None]] = {
+    "a marker for every partition": _without_the_last_marker,
+    "only coordinators answer": _answering_from_memory,
+    "readers know of aborts": _without_the_aborted,
+    "offsets wait for their transaction": _counting_offsets_at_once,
+    "producer epochs": _without_epochs,
+    "coordinators answer for what is safe": _answering_before_it_is_safe,
+}
