@@ -13,7 +13,7 @@ import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from penstock.broker.adoption import adopt_found_topics
 from penstock.broker.context import Broker, wall_clock_ms
@@ -33,10 +33,17 @@ from penstock.cluster.registration import Newcomer, Registration
 from penstock.cluster.znodes import PreviousShutdown
 from penstock.config.broker import BrokerConfig
 from penstock.config.topic import log_settings
-from penstock.errors import ConfigError, KafkaStorage, PenstockError, ProtocolError
+from penstock.errors import ConfigError, PenstockError, ProtocolError
 from penstock.groups.coordinator import GroupCoordinator
 from penstock.groups.kinds import KINDS
-from penstock.meta.store import MetaStore, OutcomeUnknown, Set, Stat
+from penstock.meta.store import (
+    MetaStore,
+    OutcomeUnknown,
+    SessionLost,
+    Set,
+    Stat,
+    StoreUnavailable,
+)
 from penstock.protocol.primitives import uuid_text
 from penstock.replica.table import PartitionTable
 from penstock.storage.log_config import LogConfig
@@ -51,9 +58,11 @@ log = logging.getLogger("kafka.server.KafkaServer")
 
 _FETCH_SESSION_EVICT_AFTER_MS = 120_000
 _ALONE_BROKER_ID = 0
+_BEGIN_AGAIN_S = 0.2
 _SEQUENCE_OF_IDS = "/brokers/seqid"
 
 OpenStore = Callable[[], Awaitable[MetaStore]]
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -77,29 +86,53 @@ async def running(
     disk. A member of a cluster hands its leaderships over with `broker.member.hand_over()`, while
     its doors are still open; this only leaves.
     """
-    store = await open_store()
-    try:
-        was_prepared = await store.multi_get([znodes.CLUSTER_ID]) != [None]
-        cluster_id = log_dirs.cluster_id or uuid_text(new_uuid().bytes)
-        cluster_id = await registration.prepare_tree(store, cluster_id=cluster_id)
-        config = await _with_broker_id(config, log_dirs, store, is_alone=peers is None)
-        has_marker = log_dirs.was_clean and log_dirs.broker_id is not None
-        clean_epoch = log_dirs.previous_broker_epoch if has_marker else None
-        log_dirs.claim(broker_id=config.broker_id, cluster_id=cluster_id)
-        broker = _assemble(
-            config, store, log_dirs, cluster_id=cluster_id, peers=peers, now_ms=now_ms
-        )
-        if peers is None:
-            life = _alone(broker, endpoints, new_uuid, is_new=not was_prepared)
-        else:
-            life = _in_cluster(
-                broker, endpoints, new_uuid, peers, addresses, open_store, boot_id, clean_epoch
+    has_marker = log_dirs.was_clean and log_dirs.broker_id is not None
+    clean_epoch = log_dirs.previous_broker_epoch if has_marker else None
+
+    async def begin() -> tuple[Broker, bool, PreviousShutdown]:
+        store = await open_store()
+        try:
+            was_prepared = await store.multi_get([znodes.CLUSTER_ID]) != [None]
+            cluster_id = log_dirs.cluster_id or uuid_text(new_uuid().bytes)
+            cluster_id = await registration.prepare_tree(store, cluster_id=cluster_id)
+            own = await _with_broker_id(config, log_dirs, store, is_alone=peers is None)
+            log_dirs.claim(broker_id=own.broker_id, cluster_id=cluster_id)
+            broker = _assemble(
+                own, store, log_dirs, cluster_id=cluster_id, peers=peers, now_ms=now_ms
             )
-    except BaseException:
-        await store.close()
-        raise
+            before = PreviousShutdown.CLEAN if log_dirs.was_clean else PreviousShutdown.CRASH
+            if peers is not None:
+                before = await _previous_shutdown(broker, boot_id, clean_epoch)
+            return broker, was_prepared, before
+        except BaseException:
+            await store.close()
+            raise
+
+    if peers is None:
+        broker, was_prepared, before = await begin()
+        life = _alone(broker, endpoints, new_uuid, before, is_new=not was_prepared)
+    else:
+        broker, _, before = await _begun(begin, config)
+        life = _in_cluster(
+            broker, endpoints, new_uuid, peers, addresses, open_store, boot_id, before
+        )
     async with life, _housekeeping(broker):
         yield broker
+
+
+async def _begun(begin: Callable[[], Awaitable[T]], config: BrokerConfig) -> T:
+    """ZooKeeper may start after this broker, or go and come again while it starts."""
+    loop = asyncio.get_running_loop()
+    timeout_ms = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
+    deadline_s = loop.time() + timeout_ms / 1000
+    while True:
+        try:
+            return await begin()
+        except (StoreUnavailable, OutcomeUnknown, SessionLost) as error:
+            if loop.time() >= deadline_s:
+                raise
+            log.warning("ZooKeeper went away while this broker was starting: %s", error)
+        await asyncio.sleep(_BEGIN_AGAIN_S)
 
 
 @asynccontextmanager
@@ -121,18 +154,13 @@ async def _alone(
     broker: Broker,
     endpoints: Sequence[Endpoint],
     new_uuid: Callable[[], uuid.UUID],
+    before: PreviousShutdown,
     *,
     is_new: bool,
 ) -> AsyncIterator[None]:
     try:
         # Nobody else can have what this disk lost, so a broker alone goes on with what is there.
-        was_clean = broker.log_dirs.was_clean
-        newcomer = _newcomer(
-            broker,
-            endpoints,
-            new_uuid,
-            PreviousShutdown.CLEAN if was_clean else PreviousShutdown.CRASH,
-        )
+        newcomer = _newcomer(broker, endpoints, new_uuid, before)
         registered = await registration.register(broker.store, newcomer, now_ms=broker.now_ms())
         controller = await Controller.elect(
             broker.store,
@@ -145,6 +173,7 @@ async def _alone(
         if is_new:
             await adopt_found_topics(controller, broker.log_dirs, broker_id=broker.broker_id)
         broker.controller = controller
+        await _recover_logs(broker, controller.image)
         take_image(broker, controller.image)
         broker.partitions.set_aside_strays(controller.image)
         controller.subscribe(lambda image: take_image(broker, image))
@@ -181,29 +210,11 @@ async def _in_cluster(
     addresses: "AddressBook | None",
     open_store: OpenStore,
     boot_id: str | None,
-    clean_epoch: int | None,
+    prev_shutdown: PreviousShutdown,
 ) -> AsyncIterator[None]:
-    from penstock.broker.boot_id import noted_boot_id
     from penstock.broker.cluster_member import ClusterMember
     from penstock.broker.office import AddressBook
 
-    store, log_dirs = broker.store, broker.log_dirs
-    try:
-        fence = await registration.stored_fence(store, broker.broker_id)
-        prev_shutdown = registration.judge_previous_shutdown(
-            clean_epoch=clean_epoch,
-            last_boot_id=noted_boot_id(log_dirs.paths[0]),
-            boot_id=boot_id,
-            fence=fence,
-        )
-        if fence is not None and not set(fence.directory_ids) <= set(log_dirs.directory_ids):
-            prev_shutdown = PreviousShutdown.LOSSY  # A disk is missing, and what was on it.
-        await _recover_logs(broker, store)
-        if log_dirs.failed:
-            prev_shutdown = PreviousShutdown.LOSSY
-    except BaseException:
-        await store.close()
-        raise
     member = broker.member = ClusterMember(
         broker,
         peers=peers,
@@ -213,7 +224,7 @@ async def _in_cluster(
         boot_id=boot_id,
         addresses=addresses or AddressBook(broker.config.inter_broker_listener_name),
     )
-    member.start(store)
+    member.start(broker.store)
     try:
         await member.until_active()
         with contextlib.suppress(ProtocolError):  # Tried again when a producer asks for one.
@@ -223,20 +234,46 @@ async def _in_cluster(
         await member.close()
 
 
-async def _recover_logs(broker: Broker, store: MetaStore) -> None:
-    """After a crash, walk the logs before the cluster is told that this broker is back.
+async def _previous_shutdown(
+    broker: Broker, boot_id: str | None, clean_epoch: int | None
+) -> PreviousShutdown:
+    """What may be missing on these disks; after a crash the logs are recovered first."""
+    from penstock.broker.boot_id import noted_boot_id
 
-    It is work for a thread, and may take minutes; the session is kept alive meanwhile.
-    """
-    if broker.log_dirs.was_clean:
-        return
+    store, log_dirs = broker.store, broker.log_dirs
+    fence = await registration.stored_fence(store, broker.broker_id)
+    judged = registration.judge_previous_shutdown(
+        clean_epoch=clean_epoch,
+        last_boot_id=noted_boot_id(log_dirs.paths[0]),
+        boot_id=boot_id,
+        fence=fence,
+    )
+    if not log_dirs.was_clean:
+        await _recover_logs(broker, await _stored_image(broker, store))
+    is_missing = fence is not None and not set(fence.directory_ids) <= set(log_dirs.directory_ids)
+    # A disk that is missing, or failed just now, takes along what was on it.
+    return PreviousShutdown.LOSSY if is_missing or log_dirs.failed else judged
+
+
+async def _stored_image(broker: Broker, store: MetaStore) -> ClusterImage:
+    """Which topics there are, before any controller tells."""
     from penstock.cluster.image_load import load_configs, load_topics
 
     topics, configs = await load_topics(store), await load_configs(store)
-    image = ClusterImage(
+    return ClusterImage(
         cluster_id=broker.image.cluster_id, topics=topics.topics, configs=configs.configs
     )
-    found = dict(broker.log_dirs.found_logs())
+
+
+async def _recover_logs(broker: Broker, image: ClusterImage) -> None:
+    """After a crash, walk the logs before anybody is told that this broker is back.
+
+    It is work for threads, and may take minutes; the session is kept alive meanwhile.
+    """
+    log_dirs = broker.log_dirs
+    if log_dirs.was_clean:
+        return
+    found = dict(log_dirs.found_logs())
     wanted = [
         WantedLog(partition, topic.topic_id, _log_config(broker, image, partition.topic))
         for partition, topic_id in found.items()
@@ -245,23 +282,15 @@ async def _recover_logs(broker: Broker, store: MetaStore) -> None:
         and partition.partition in topic.partitions
         and broker.broker_id in topic.partitions[partition.partition].replicas
     ]
-    opening = asyncio.ensure_future(
-        asyncio.to_thread(_open_logs, broker.log_dirs, wanted, broker.now_ms())
+    recovering = asyncio.ensure_future(
+        asyncio.to_thread(log_dirs.recover_logs, wanted, now_ms=broker.now_ms())
     )
     try:
-        await asyncio.shield(opening)
+        await asyncio.shield(recovering)
     except asyncio.CancelledError:
-        await opening  # A thread cannot be stopped, and must not meet closed directories.
+        log_dirs.stop_recovering()
+        await recovering  # A log that is half read must not meet closed directories.
         raise
-
-
-def _open_logs(log_dirs: LogDirs, wanted: Sequence[WantedLog], now_ms: int) -> None:
-    log_dirs.open_logs(wanted, now_ms=now_ms)
-    for one in wanted:  # Those that were not opened above, for one thread is all there is.
-        with contextlib.suppress(KafkaStorage, OSError):  # Told when the partition is taken on.
-            log_dirs.open_log(
-                one.partition, topic_id=one.topic_id, config=one.config, now_ms=now_ms
-            )
 
 
 # Who we are

@@ -324,6 +324,9 @@ class ZkStore:
         if self._state is SessionState.LOST:
             return
         self._state = SessionState.LOST
+        if not self._is_open.done():  # Whoever waits for the session need not any longer.
+            self._is_open.set_exception(SessionLost(f"{self.connect} refused the session"))
+            self._is_open.exception()
         self._watchdog.stop()
         self._refuse_waiting(exceptions.SessionExpiredError())
         self._watches.end()

@@ -177,6 +177,7 @@ class ZkLink:
     def _changed(self, state: str) -> None:
         """On kazoo's thread, before it does anything else about the change."""
         if state == KazooState.CONNECTED:
+            self._handler.greeted()
             secret = Secret(*self._client.client_id)
             self.tell(LinkChanged(SessionState.CONNECTED, self._generation, secret))
             return
@@ -208,8 +209,11 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has n
 
     def __init__(self, session_s: float, server_count: int) -> None:
         super().__init__()
-        # kazoo waits a whole session for a silent server; the others must have their turn before.
+        # kazoo waits a whole session for a silent server, be it for the connection or for the
+        # session. The others must have their turn before, or the same one again: a server that
+        # was about to start or to stop took the connection, and will never answer on it.
         self._connect_s = session_s / (server_count + 1)
+        self._is_greeting = False  # Connected, and no session was given yet.
         self._held = threading.Event()
         self._socket: socket.socket | None = None
         self.last_error = "no server's name could be resolved"
@@ -234,9 +238,19 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has n
             raise
         self.last_error = "a server took the connection, but gave no session: has it a quorum?"
         self._socket = made
+        self._is_greeting = True
         if self._held.is_set():
             self._shut()  # It was held while this connected.
         return made
+
+    def greeted(self) -> None:
+        """The server gave a session: from now on kazoo's own pings find out whether it lives."""
+        self._is_greeting = False
+
+    def select(self, *args: Any, **options: Any) -> Any:
+        if self._is_greeting and len(args) == 4 and args[3] is not None:
+            args = (*args[:3], min(args[3], self._connect_s))
+        return super().select(*args, **options)
 
     def hold(self) -> None:
         self._held.set()

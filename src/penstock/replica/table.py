@@ -218,8 +218,8 @@ class PartitionTable:
         self._has_stood_down = True
 
     def _recover(self, image: ClusterImage) -> None:
-        """Open all logs at once: after a crash that is work for several threads."""
-        self._log_dirs.open_logs(
+        """After a crash: what was not recovered before this broker came up."""
+        self._log_dirs.recover_logs(
             [
                 WantedLog(TopicPartition(name, number), topic.topic_id, config)
                 for name, topic in image.topics.items()

@@ -45,6 +45,7 @@ class LogDirs:
         self._recovery_threads = recovery_threads
         self._report = report
         self._broker_epoch = -1
+        self._is_leaving = False  # No further log is recovered.
         self.before_close: list[Callable[[], None]] = []  # Whoever works on the logs, to stop.
         # Told of each disk that fails, in whatever thread noticed it; see `failed`.
         self.on_failed: Callable[[LogDir], None] = lambda _failed: None
@@ -167,31 +168,57 @@ class LogDirs:
         emptiest = min(working, key=lambda found: len(found.found))
         return emptiest.create_log(partition, topic_id=topic_id, config=config, now_ms=now_ms)
 
-    def open_logs(self, wanted: Iterable[WantedLog], *, now_ms: int) -> None:
-        """Open many at once; after a crash with threads, because recovery reads the data.
+    def recover_logs(self, wanted: Iterable[WantedLog], *, now_ms: int) -> None:
+        """After a crash, open the logs on disk, in threads: recovery reads the data.
 
-        One that cannot be opened is left for `open_log` to complain about.
+        It may take minutes, so it is no work for an event loop. One that cannot be opened is left
+        for `open_log` to complain about.
         """
-        if self.was_clean or self._recovery_threads < 2:
+        if self.was_clean:
             return  # Opening takes less than a thread does.
+        there: dict[LogDir, list[WantedLog]] = {}
+        for one in wanted:
+            home = self._home(one.partition)
+            if home is not None and one.partition not in home.logs:
+                there.setdefault(home, []).append(one)
+        recoveries = []
+        for home, ones in there.items():
+            self._report(
+                f"Attempting recovery for {len(ones)} logs in {home.path} since no clean shutdown "
+                "file was found"
+            )
+            recoveries += [
+                (home, one, f"{number}/{len(ones)}") for number, one in enumerate(ones, 1)
+            ]
+        threads = self._recovery_threads * len(there)
+        if threads < 2:
+            for recovery in recoveries:
+                self._recover_log(*recovery, now_ms)
+            return
         from concurrent.futures import ThreadPoolExecutor
 
-        there = [one for one in wanted if self._home(one.partition) is not None]
-        with ThreadPoolExecutor(self._recovery_threads * len(self.dirs), "log-recovery") as pool:
-            opening = [
-                pool.submit(
-                    self.open_log,
-                    one.partition,
-                    topic_id=one.topic_id,
-                    config=one.config,
-                    now_ms=now_ms,
-                )
-                for one in there
-            ]
-        for one, opened in zip(there, opening, strict=True):
-            error = opened.exception()
-            if error is not None:
-                self._report(f"{one.partition} was not recovered: {error}")
+        with ThreadPoolExecutor(threads, "log-recovery") as pool:
+            for recovery in recoveries:
+                pool.submit(self._recover_log, *recovery, now_ms)
+
+    def stop_recovering(self) -> None:
+        """Leave the logs that are not open yet to the next start."""
+        self._is_leaving = True
+
+    def _recover_log(self, home: LogDir, one: WantedLog, number: str, now_ms: int) -> None:
+        if self._is_leaving:
+            return
+        try:
+            opened = self.open_log(
+                one.partition, topic_id=one.topic_id, config=one.config, now_ms=now_ms
+            )
+        except (KafkaStorage, OSError) as error:
+            self._report(f"{one.partition} was not recovered: {error}")
+            return
+        self._report(
+            f"Completed load of {opened!r} with {len(opened.segments)} segments "
+            f"(log {number} in {home.path})"
+        )
 
     def _home(self, partition: TopicPartition) -> LogDir | None:
         return next((found for found in self.dirs if partition in found.found), None)

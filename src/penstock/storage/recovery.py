@@ -49,6 +49,10 @@ class Loading(NamedTuple):
     log_start_offset: int
     report: Report
 
+    @property
+    def prefix(self) -> str:
+        return f"[LogLoader partition={self.directory.name}, dir={self.directory.parent}]"
+
 
 def load_log(loading: Loading) -> LoadedLog:
     """Open what is in the directory; an empty one gets its first segment."""
@@ -193,6 +197,11 @@ def _load_producers(
     is_deep: bool,
 ) -> None:
     """A usable snapshot, and what came after it."""
+    if not loading.is_clean:
+        loading.report(
+            f"{loading.prefix} Loading producer state till offset {end_offset} with message "
+            "format version 2"
+        )
     producers.load(
         log_start_offset=log_start_offset,
         snapshot_offset_max=deep_snapshot(segments, end_offset) if is_deep else end_offset,
@@ -273,7 +282,10 @@ def _recover(
             loading.report(f"Nothing is left of offsets {end_offset} to {segment.base_offset}")
             _drop(loading, segments, unflushed[number:], producers)
             break
-        loading.report(f"Recovering unflushed segment {segment.log_path}")
+        loading.report(
+            f"{loading.prefix} Recovering unflushed segment {segment.base_offset}. "
+            f"{number}/{len(unflushed)} recovered for {loading.directory.name}."
+        )
         end_offset = max(end_offset, segment.base_offset)
         reason, end_offset = _recover_segment(segment, table, found, known, end_offset)
         if reason is not None:

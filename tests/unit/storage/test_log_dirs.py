@@ -219,7 +219,7 @@ def test_after_a_kill_logs_are_recovered_and_the_start_offset_is_kept(log_dir: P
     reports = Reports()
     again = opened(log_dir, reports=reports)
     assert not again.was_clean
-    again.open_logs([WantedLog(ORDERS, ID, SMALL)], now_ms=0)
+    again.recover_logs([WantedLog(ORDERS, ID, SMALL)], now_ms=0)
     found = open_log(again)
     assert (found.log_start_offset, found.log_end_offset, found.high_watermark) == (3, 30, 30)
     assert reports.mention("Recovering unflushed segment")
