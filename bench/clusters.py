@@ -7,7 +7,8 @@ know them, and the same topics. What is measured on them is the business of rows
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.processes import ROOT, ServerProcess
 from tests.support.waiting import eventually
 
+from bench.failover_probe import Probe, seconds_without
 from bench.subjects import LOAD_SECONDS_MAX, PROMPT_DELETION, Round, Subjects, fresh
 from penstock.client.admin import Admin
 from penstock.client.errors import ClientError
@@ -24,6 +26,7 @@ from penstock.client.operations.topics import NewTopic, PartitionDescription
 from penstock.errors import ProtocolError
 
 BROKERS = 3
+HOSTED_SECONDS_MAX = 120.0
 SETTINGS = {
     **PROMPT_DELETION,
     "min.insync.replicas": "2",
@@ -79,6 +82,15 @@ class Subject:
         with self.admin() as admin:
             admin.create_topics([new])
         self.until_whole(name)
+        self.until_hosted(name, placed or range(min(partitions, BROKERS)))
+
+    def until_hosted(self, topic: str, numbers: Iterable[int]) -> None:
+        """Wait until these partitions take writes: who is told to host many makes files first."""
+        ports = [broker.port for broker in self.brokers]
+        for number in numbers:
+            probe = Probe(topic, number, ports, HOSTED_SECONDS_MAX)
+            probe.start()
+            seconds_without([probe], time.perf_counter(), timeout_s=HOSTED_SECONDS_MAX)
 
     def delete_topic(self, name: str) -> None:
         """Delete it and wait until no broker has files of it."""

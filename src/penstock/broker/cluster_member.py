@@ -68,7 +68,8 @@ _STORE_RETRY_S = 0.5
 _REOPEN_S = 1.0
 _NOTICE_S = 5.0
 _SHUTDOWN_ANSWER_S = 30.0
-_SHUTDOWN_PATIENCE_S = 10.0  # For a controller to be found.
+_SHUTDOWN_PATIENCE_S = 10.0  # For a controller to be found...
+_SHUTDOWN_UNLINKED_S = 2.0  # ...or for the metadata store, without which nothing can be moved.
 
 OpenStore = Callable[[], Awaitable[MetaStore]]
 MakeNewcomer = Callable[[PreviousShutdown], Newcomer]
@@ -269,25 +270,43 @@ class ClusterMember:
         request = BrokerShutdownRequest(
             broker_id=self._broker.broker_id, broker_epoch=self.broker_epoch
         )
-        tries = max(1, config.controlled_shutdown_max_retries)
-        for attempt in range(tries if self._has_company() else 1):
-            if attempt:
-                await asyncio.sleep(config.controlled_shutdown_retry_backoff_ms / 1000)
-            if await self._handed_over(request):
-                break
-        else:
+        tries = max(1, config.controlled_shutdown_max_retries) if self._has_company() else 1
+        if not await self._handed_over_at_last(request, tries):
             log.warning("Leaving without a controlled shutdown: not all partitions were moved")
         self._is_leaving = True
         await self._governing.resign()
+
+    async def _handed_over_at_last(self, request: BrokerShutdownRequest, tries: int) -> bool:
+        pause_s = self._broker.config.controlled_shutdown_retry_backoff_ms / 1000
+        for attempt in range(tries):
+            if attempt:
+                await asyncio.sleep(pause_s)
+            is_linked = await self._is_linked(_SHUTDOWN_UNLINKED_S)
+            if await self._handed_over(request, _SHUTDOWN_PATIENCE_S if is_linked else 0):
+                return True
+            if not is_linked:
+                break  # It may stay away for long, and the doors are about to close.
+        return False
+
+    async def _is_linked(self, timeout_s: float) -> bool:
+        """Wait for the link to the metadata store; False if there is none in time."""
+        store, is_linked = self._broker.store, asyncio.Event()
+        stop = store.on_session(lambda _: is_linked.set())
+        try:
+            if store.session_state is not SessionState.CONNECTED:
+                await _when_set_or_late(is_linked, timeout_s)
+            return store.session_state is SessionState.CONNECTED
+        finally:
+            stop()
 
     def _has_company(self) -> bool:
         """The last broker of a cluster to leave need not wait for anybody to take over."""
         return bool(self._broker.image.active_brokers() - {self._broker.broker_id})
 
-    async def _handed_over(self, request: BrokerShutdownRequest) -> bool:
+    async def _handed_over(self, request: BrokerShutdownRequest, patience_s: float) -> bool:
         try:
             asked = await self._line.ask(
-                request, patience_s=_SHUTDOWN_PATIENCE_S, answer_s=_SHUTDOWN_ANSWER_S
+                request, patience_s=patience_s, answer_s=_SHUTDOWN_ANSWER_S
             )
             answer = cast(BrokerShutdownResponse, asked)
             if answer.error_code != ErrorCode.NONE:
@@ -372,7 +391,10 @@ class ClusterMember:
         broker = self._broker
         if not self._is_admitted:
             return  # The session was lost while logs were being opened.
+        led_count = broker.partitions.around.led_count
         take_partitions(broker, image)
+        if broker.partitions.around.led_count != led_count:
+            broker.fetch_sessions.followers.hurry()
         if broker.partitions.not_held(image):
             self._has_changed.set()
         if self._fetchers is not None:

@@ -203,7 +203,7 @@ class _Fetch:
     async def wait(self) -> FetchResponse:
         """Look again whenever something was appended, until there is enough or time is up."""
         loop = asyncio.get_running_loop()
-        deadline_s = loop.time() + self._request.max_wait_ms / 1000
+        deadline_s = loop.time() + self._sessions.wait_ms(self._request.max_wait_ms) / 1000
         session = self._session
         while True:
             grown = loop.create_future()
@@ -224,7 +224,8 @@ class _Fetch:
                 # Another request took over: this one must not take anything from it.
                 raise FetchSessionIdNotFound("the fetch session went on without this request")
             self.look(tuple(session.dirty), is_again=True)
-            if self.is_done or loop.time() >= deadline_s or self._broker.is_stopping:
+            is_over = loop.time() >= deadline_s or self._sessions.is_hurried
+            if self.is_done or is_over or self._broker.is_stopping:
                 return self.response()
 
     # The answer

@@ -22,6 +22,8 @@ FULL: Final = 0
 _EPOCH_MAX: Final = 0x7FFFFFFF
 _SESSION_ID_MAX: Final = 0x7FFFFFFF
 _STALE_MS: Final = 120_000
+_HURRY_MS: Final = 500  # For so long after a hurry began...
+_HURRIED_WAIT_MS: Final = 20  # ...a request with no answer waits no longer than this.
 
 Key = tuple[str | bytes, int]
 
@@ -97,6 +99,7 @@ class FollowerSessions:
         self._clock_ms = clock_ms
         self._sessions: dict[int, FollowerSession] = {}
         self._owners: dict[tuple[int, Key], FollowerSession] = {}
+        self._hurried_until_ms = -1
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -165,6 +168,25 @@ class FollowerSessions:
         session.close()
         if session.on_growth is not None:
             session.on_growth(_EPOCH_MAX)  # A request that waits shall see that it is over.
+
+    def hurry(self) -> None:
+        """Partitions are led anew here: let followers ask for them, instead of keeping them.
+
+        A follower has one request at a time. One that waits here for partitions as they were is
+        answered now; as it may learn of its new ones a little later, so are the next few.
+        """
+        self._hurried_until_ms = self._clock_ms() + _HURRY_MS
+        for session in self._sessions.values():
+            if session.on_growth is not None:
+                session.on_growth(0)
+
+    @property
+    def is_hurried(self) -> bool:
+        return self._clock_ms() < self._hurried_until_ms
+
+    def wait_ms(self, asked_ms: int) -> int:
+        """How long a request may wait here that would wait so long."""
+        return min(asked_ms, _HURRIED_WAIT_MS) if self.is_hurried else asked_ms
 
     def is_open(self, session: FollowerSession) -> bool:
         return self._sessions.get(session.session_id) is session

@@ -56,26 +56,32 @@ class Governing:
         self._here = here
         self._take_image = take_image
         self._is_leaving = False
+        self._governed: Controller | None = None  # None: not in office.
+        self._ignore_images: Callable[[], None] = lambda: None
         self._probes: set[asyncio.Task[None]] = set()
 
     async def stand(self, store: MetaStore) -> None:
         """Whenever the office is vacant, try to get it; govern while in it. Run as a task."""
         while not self._is_leaving:
             try:
-                controller = await self._elected(store)
-                if controller is None:
-                    # Won before the link broke and never filled, it would stay ours for ever.
-                    await self._leave_empty_office(store)
-                    await await_office(store)
-                elif self._is_leaving:
-                    await controller.resign()
-                else:
-                    await self._govern(controller)
+                await self._stand_once(store)
             except (StoreUnavailable, OutcomeUnknown, ProtocolError) as error:
                 log.warning("Standing for the controller's office again: %s", error)
                 await self._vacate(store)
                 await asyncio.sleep(_STORE_RETRY_S)
         await asyncio.Event().wait()  # Leaving is no reason to end the session.
+
+    async def _stand_once(self, store: MetaStore) -> None:
+        try:
+            controller = await self._elected(store)
+            if controller is None:
+                # Won before the link broke and never filled, it would stay ours for ever.
+                await self._leave_empty_office(store)
+                await await_office(store)
+            elif not self._is_leaving:
+                await controller.follow()
+        finally:
+            await self._leave()
 
     async def resign(self) -> None:
         """Leave the office to somebody else, for good."""
@@ -104,22 +110,26 @@ class Governing:
             min_insync_replicas=self._broker.config.min_insync_replicas,
             settings=lambda: ControlSettings.of(self._broker.config),
             ask_ends=self._ask_ends,
+            enter=self._enter,
+            known=self._broker.image,
         )
 
-    async def _govern(self, controller: Controller) -> None:
-        broker_id = self._broker.broker_id
-        log.info("[Controller id=%d] in office", broker_id)
-        unsubscribe = controller.subscribe(self._take_image)
-        self._broker.controller = controller
-        try:
-            self._take_image(controller.image)
-            await controller.follow()
-        finally:
-            unsubscribe()
-            self.drop_office()
-            if not controller.is_over:
-                await controller.resign()
-            log.info("[Controller id=%d] out of office", broker_id)
+    def _enter(self, controller: Controller) -> None:
+        """From here on other brokers are told what this one does, beginning with the first step."""
+        log.info("[Controller id=%d] in office", self._broker.broker_id)
+        self._governed = self._broker.controller = controller
+        self._ignore_images = controller.subscribe(self._take_image)
+        self._take_image(controller.image)
+
+    async def _leave(self) -> None:
+        controller, self._governed = self._governed, None
+        if controller is None:
+            return
+        self._ignore_images()
+        self.drop_office()
+        if not controller.is_over:
+            await controller.resign()
+        log.info("[Controller id=%d] out of office", self._broker.broker_id)
 
     async def _vacate(self, store: MetaStore) -> None:
         """An office we cannot fill is left to others."""

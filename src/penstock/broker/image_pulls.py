@@ -34,7 +34,8 @@ _CHANNEL = "image"
 _WAIT_MS = 500
 _ANSWER_S = 5.0  # A whole image takes its time; a dead controller is known much sooner.
 _RETRY_S = 0.02
-_RETRY_S_MAX = 0.5
+_RETRY_S_MAX = 0.5  # While nobody is in office; who is may be about to begin.
+_RETRY_S_OFFICE = 0.05
 _UNHEARD_S = 3.0  # Without news for so long, the store itself is asked about our partitions.
 
 
@@ -81,7 +82,8 @@ class ImagePulls:
                 heard_s, pause_s = loop.time(), _RETRY_S
             else:
                 await self._office.changed(pause_s)
-                pause_s = min(2 * pause_s, _RETRY_S_MAX)
+                is_vacant = self._office.controller_id is None
+                pause_s = min(2 * pause_s, _RETRY_S_MAX if is_vacant else _RETRY_S_OFFICE)
             now_s = loop.time()
             if now_s - max(heard_s, asked_store_s) > _UNHEARD_S:
                 asked_store_s = now_s

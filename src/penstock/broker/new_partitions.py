@@ -7,6 +7,7 @@ only the last of them counts. To the rest of the broker it is a slow network.
 """
 
 import asyncio
+import gc
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -76,6 +77,7 @@ class NewPartitions:
         self._obey(image)
         for one in opened.values():
             self._table.drop_opened_ahead(one, image)
+        gc.freeze()  # They stay: walking thousands of them again and again would be felt.
 
     def _open_one(self, wanted: WantedLog, opened: dict[TopicPartition, WantedLog]) -> None:
         before = opened.get(wanted.partition)

@@ -5,7 +5,7 @@ a lower epoch says is refused, for it has been replaced. Which partitions follow
 for replica/table.py, which takes a partition only when it is strictly newer than what it has.
 """
 
-from penstock.cluster.image import ClusterImage
+from penstock.cluster.image import ClusterImage, sharing
 from penstock.cluster.image_wire import decode_deltas, decode_image
 from penstock.errors import ControllerMoved
 from penstock.protocol.messages.image_fetch import ImageFetchRequest, ImageFetchResponse
@@ -59,7 +59,7 @@ class ImageFollower:
         image = decode_image(response.payload)
         if _age(image) != (response.controller_epoch, response.seq):
             raise MalformedMessage("the image is not the one its answer announces")
-        return image
+        return image if self.image is None else sharing(self.image, image)
 
     def _changed(self, response: ImageFetchResponse) -> ClusterImage:
         """Changes count only if they lead from the very image there is to the one announced."""

@@ -8,7 +8,13 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from penstock.cluster.image import CLUSTER_WIDE, ClusterImage, ConfigKey, ImageDelta
+from penstock.cluster.image import (
+    CLUSTER_WIDE,
+    ClusterImage,
+    ConfigKey,
+    ImageDelta,
+    sharing,
+)
 from penstock.cluster.image_load import Fence, LoadedBrokers, LoadedConfigs, LoadedTopics
 
 DELTAS_KEPT = 1000
@@ -22,8 +28,11 @@ ImageCallback = Callable[[ClusterImage], None]
 class Ledger:
     """The image, in the order of its changes."""
 
-    def __init__(self, image: ClusterImage, *, min_insync_replicas: int) -> None:
+    def __init__(
+        self, image: ClusterImage, *, min_insync_replicas: int, known: ClusterImage | None = None
+    ) -> None:
         self.image = image
+        self._known = known  # What the broker knew before this; None: nothing.
         self.topic_versions: dict[str, int] = {}
         self.config_versions: dict[ConfigKey, int] = {}
         self.fences: dict[int, Fence] = {}
@@ -40,6 +49,8 @@ class Ledger:
         self.publish(
             ImageDelta(brokers=brokers.brokers, topics=topics.topics, configs=configs.configs)
         )
+        if self._known is not None:
+            self.image, self._known = sharing(self._known, self.image), None
 
     def publish(self, delta: ImageDelta) -> None:
         """The store has accepted this: let everybody know, in order."""

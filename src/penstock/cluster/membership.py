@@ -111,16 +111,26 @@ class Membership:
     async def _reconcile_once(self) -> None:
         seen = await load_brokers(self._writes.store)
         self._ledger.fences.update(seen.fences)
-        await self._set_fences(_to_fence(seen))
-        self._ledger.publish(ImageDelta(brokers=_difference(self._ledger.image.brokers, seen)))
+        await self._write_fences(_to_fence(seen))
+        before = self._ledger.image.brokers
+        self._ledger.publish(ImageDelta(brokers=_changed(before, seen)))
+        gone: dict[int, BrokerImage | None] = dict.fromkeys(before.keys() - seen.brokers.keys())
         for broker_id in sorted(seen.fences.keys() - seen.brokers.keys()):
-            await self._take_out(broker_id)
+            await self._take_out(broker_id, gone)
+            gone = {}
         for broker_id, broker in sorted(seen.brokers.items()):
             if seen.fences[broker_id].node.state is FenceState.STARTING:
                 await self._admit(broker, seen.fences[broker_id])
         await self._changes.apply(_elect_vacant, self._ledger.image.active_brokers())
 
     async def _set_fences(self, nodes: Mapping[int, FenceNode]) -> None:
+        await self._write_fences(nodes)
+        known, fences = self._ledger.image.brokers, self._ledger.fences
+        self._ledger.publish(
+            ImageDelta(brokers={b: _fenced(known[b], fences[b]) for b in nodes if b in known})
+        )
+
+    async def _write_fences(self, nodes: Mapping[int, FenceNode]) -> None:
         if not nodes:
             return
         fences = self._ledger.fences
@@ -132,12 +142,9 @@ class Membership:
         )
         for broker_id, node in nodes.items():
             fences[broker_id] = Fence(node, fences[broker_id].version + 1)
-        known = self._ledger.image.brokers
-        self._ledger.publish(
-            ImageDelta(brokers={b: _fenced(known[b], fences[b]) for b in nodes if b in known})
-        )
 
-    async def _take_out(self, broker_id: int) -> None:
+    async def _take_out(self, broker_id: int, gone: Mapping[int, BrokerImage | None]) -> None:
+        """Out of all its partitions; with the first of them others hear of all who are `gone`."""
         image = self._ledger.image
 
         def removal(_: PartitionKey, partition: PartitionImage) -> Sequence[Event]:
@@ -149,7 +156,8 @@ class Membership:
 
         # Those that nobody leads now come first: clients wait for them.
         keys = sorted(self._changes.concerned(removal), key=has_leader)
-        await self._changes.apply_to(keys, removal, image.active_brokers())
+        active = image.active_brokers() - gone.keys()
+        await self._changes.apply_to(keys, removal, active, along=Along(ops=(), brokers=gone))
 
     async def _admit(self, broker: BrokerImage, fence: Fence) -> None:
         """Take the previous incarnation out of all partitions; with the last of them the fence
@@ -182,11 +190,10 @@ def _to_fence(seen: LoadedBrokers) -> dict[int, FenceNode]:
     }
 
 
-def _difference(
+def _changed(
     before: Mapping[int, BrokerImage], seen: LoadedBrokers
 ) -> dict[int, BrokerImage | None]:
-    changed = {b: image for b, image in seen.brokers.items() if before.get(b) != image}
-    return {**changed, **dict.fromkeys(before.keys() - seen.brokers.keys())}
+    return {b: image for b, image in seen.brokers.items() if before.get(b) != image}
 
 
 def _fenced(broker: BrokerImage, fence: Fence) -> BrokerImage:

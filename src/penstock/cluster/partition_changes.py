@@ -1,12 +1,14 @@
-"""Partition states changed by compare-and-set, many per multi.
+"""Partition states changed by compare-and-set, many per multi, and several multis under way.
 
 The controller is not alone: leaders write the in-sync sets of their partitions. Who loses such a
-race reads what the other wrote and decides anew.
+race reads what the other wrote and decides anew. What the store has taken is published at once,
+in the order it was written: clients wait for the first partitions while the last are written.
 """
 
+import asyncio
 import logging
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.cluster import znodes
@@ -23,12 +25,13 @@ from penstock.cluster.image_load import find_states
 from penstock.cluster.ledger import Ledger
 from penstock.cluster.topic_steps import in_batches
 from penstock.cluster.transition import RECOVERING, Event, Facts, transition
-from penstock.errors import RequestTimedOut
-from penstock.meta.store import BadVersion, MultiFailed, Op, Set
+from penstock.errors import PenstockError, RequestTimedOut
+from penstock.meta.store import BadVersion, MultiFailed, Op, Result, Set
 
 LOST_RACES_MAX = 10
+UNDER_WAY_MAX = 16  # Multis that the store has not answered yet.
 
-_NO_BROKERS: Mapping[int, BrokerImage] = {}
+_NO_BROKERS: Mapping[int, BrokerImage | None] = {}
 
 _log = logging.getLogger("penstock.cluster.controller")
 
@@ -39,8 +42,8 @@ EventsFor = Callable[[PartitionKey, PartitionImage], Sequence[Event]]
 class Along(NamedTuple):
     """A change of brokers that happens in the same step as that of the first partitions."""
 
-    ops: Sequence[Op]
-    brokers: Mapping[int, BrokerImage]
+    ops: Sequence[Op]  # Nothing: the store has it already, and it is only published along.
+    brokers: Mapping[int, BrokerImage | None]
 
 
 class Decision(NamedTuple):
@@ -48,6 +51,14 @@ class Decision(NamedTuple):
 
     state: PartitionState
     data: bytes
+
+
+class UnderWay(NamedTuple):
+    """A multi that was sent."""
+
+    keys: Sequence[PartitionKey]
+    decisions: Mapping[PartitionKey, Decision]
+    written: "asyncio.Task[list[Result]]"
 
 
 class PartitionChanges:
@@ -78,10 +89,78 @@ class PartitionChanges:
         along: Along | None = None,
     ) -> None:
         """Decide for these partitions and write what changes; `along` is in the first multi."""
-        batches = in_batches(keys, self.batch_size) if keys or not along else ((),)
-        for batch in batches:
-            await self._apply_batch(batch, events_for, active, along)
-            along = None
+        batches = in_batches(keys, self.batch_size) if keys or not along else [()]
+        first, *rest = batches if along and along.ops else [(), *batches]
+        brokers = _NO_BROKERS
+        if along and along.ops:
+            await self._apply_batch(first, events_for, active, along)
+        elif along:
+            brokers = along.brokers
+        await self._apply_batches(rest, events_for, active, brokers)
+
+    async def _apply_batches(
+        self,
+        batches: Iterable[Sequence[PartitionKey]],
+        events_for: EventsFor,
+        active: frozenset[int],
+        brokers: Mapping[int, BrokerImage | None],
+    ) -> None:
+        """Whatever fails, what the store has taken of the others is published before it is told."""
+        sent: deque[UnderWay] = deque()
+        failures: list[PenstockError] = []
+
+        async def land() -> None:
+            nonlocal brokers
+            landing, brokers = brokers, _NO_BROKERS
+            try:
+                await self._land(sent, landing, events_for, active)
+            except PenstockError as error:
+                failures.append(error)
+
+        try:
+            for keys in batches:
+                if decisions := self._decide(keys, events_for, active):
+                    written = asyncio.create_task(self._writes.commit(_ops(decisions)))
+                    sent.append(UnderWay(keys, decisions, written))
+                    await asyncio.sleep(0)  # It is on its way before the next is decided on.
+                if len(sent) >= UNDER_WAY_MAX:
+                    await land()
+                if failures:
+                    break
+            while sent:
+                await land()
+        finally:
+            for one in sent:  # Only where this very task is cancelled.
+                one.written.cancel()
+            if brokers:
+                self._publish({}, brokers)
+        if failures:
+            raise failures[0]
+
+    async def _land(
+        self,
+        sent: deque[UnderWay],
+        brokers: Mapping[int, BrokerImage | None],
+        events_for: EventsFor,
+        active: frozenset[int],
+    ) -> None:
+        """Wait for the oldest multi; publish it, with those the store has answered meanwhile."""
+        changed: dict[PartitionKey, PartitionState] = {}
+        try:
+            while sent and (not changed or sent[0].written.done()):
+                keys, decisions, written = sent.popleft()
+                try:
+                    await written
+                except MultiFailed as failure:
+                    if not isinstance(failure.reason, BadVersion):
+                        raise
+                    await self.refresh(keys)
+                    await self._apply_batch(keys, events_for, active, None)
+                else:
+                    changed |= {key: decision.state for key, decision in decisions.items()}
+        finally:
+            self._report_uncertain(changed)
+            self._publish(changed, brokers)
 
     async def refresh(self, keys: Sequence[PartitionKey]) -> None:
         """Read these states again and publish what somebody else has changed.
@@ -103,14 +182,10 @@ class PartitionChanges:
         first_ops = along.ops if along else ()
         for _ in range(LOST_RACES_MAX):
             decisions = self._decide(keys, events_for, active)
-            ops = [
-                Set(znodes.state_path(*key), decision.data, decision.state.partition_epoch - 1)
-                for key, decision in decisions.items()
-            ]
-            if not ops and not first_ops:
+            if not decisions and not first_ops:
                 return
             try:
-                await self._writes.commit([*first_ops, *ops])
+                await self._writes.commit([*first_ops, *_ops(decisions)])
             except MultiFailed as failure:
                 if not isinstance(failure.reason, BadVersion) or failure.index < len(first_ops):
                     raise
@@ -118,7 +193,7 @@ class PartitionChanges:
                 continue
             changed = {key: decision.state for key, decision in decisions.items()}
             self._report_uncertain(changed)
-            self._publish(changed, along.brokers if along else {})
+            self._publish(changed, along.brokers if along else _NO_BROKERS)
             return
         raise RequestTimedOut(f"lost {LOST_RACES_MAX} races for the state of {keys[0]} and others")
 
@@ -168,7 +243,7 @@ class PartitionChanges:
     def _publish(
         self,
         states: Mapping[PartitionKey, PartitionState],
-        brokers: Mapping[int, BrokerImage] = _NO_BROKERS,
+        brokers: Mapping[int, BrokerImage | None] = _NO_BROKERS,
     ) -> None:
         image = self._ledger.image
         partitions = {
@@ -177,6 +252,13 @@ class PartitionChanges:
             if (partition := image.partition(*key)) is not None
         }
         self._ledger.publish(ImageDelta(partitions=partitions, brokers=brokers))
+
+
+def _ops(decisions: Mapping[PartitionKey, Decision]) -> list[Op]:
+    return [
+        Set(znodes.state_path(*key), decision.data, decision.state.partition_epoch - 1)
+        for key, decision in decisions.items()
+    ]
 
 
 def _decision(

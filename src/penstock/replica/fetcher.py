@@ -43,8 +43,11 @@ log = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 FETCH_VERSION: Final = 17
 _FIRST_PAUSE_S: Final = 0.02
-_PATIENCE_S: Final = 0.02  # A request out for longer waits at the leader, and may be given up...
-_GIVE_UP_EVERY_S: Final = 0.1  # ...but not for each of many partitions that come one by one.
+# A leader that takes new partitions over keeps no request waiting: see FollowerSessions.hurry. One
+# that still does not answer may be busy with them, or have taken them over long ago. To give up a
+# request costs the session, so that is not done for each of many partitions that come one by one.
+_PATIENCE_S: Final = 0.25
+_GIVE_UP_EVERY_S: Final = 0.5
 _THROTTLED_S: Final = 0.1  # How often one that is held back is looked at.
 _TURN_PARTITIONS: Final = 64  # So many appends in a row, and then somebody else may run.
 _LATEST, _EARLIEST = -1, -2
@@ -90,9 +93,9 @@ class Fetcher:
         self._fail_count = 0  # Requests in a row that brought no answer.
         self._woken = asyncio.Event()
         self._asking: asyncio.Task[FetchResponse] | None = None  # None: no request is out.
-        self._asked_s = 0.0
         self._gave_up_s = -_GIVE_UP_EVERY_S
         self._is_given_up = False
+        self._is_about_to_give_up = False
         self._is_stopped = False
         self._task = asyncio.create_task(self._run(), name=f"fetcher-{leader_id}-{number}")
 
@@ -117,17 +120,18 @@ class Fetcher:
     def _hurry(self) -> None:
         """Something is to be asked now; a request that waits at the leader is given up for it."""
         self._woken.set()
-        now_s = self._loop.time()
-        if self._asking is None or now_s < self._gave_up_s + _GIVE_UP_EVERY_S:
+        if self._asking is None or self._is_about_to_give_up:
             return
-        if now_s >= self._asked_s + _PATIENCE_S:
-            self._give_up()
-        else:
-            self._loop.call_at(self._asked_s + _PATIENCE_S, self._give_up_if_asked, self._asked_s)
+        self._is_about_to_give_up = True
+        at_s = max(self._loop.time() + _PATIENCE_S, self._gave_up_s + _GIVE_UP_EVERY_S)
+        self._loop.call_at(at_s, self._give_up_if_asked, self._asking)
 
-    def _give_up_if_asked(self, asked_s: float) -> None:
-        if self._asking is not None and self._asked_s == asked_s and self._book.has_news:
+    def _give_up_if_asked(self, asking: "asyncio.Task[FetchResponse]") -> None:
+        self._is_about_to_give_up = False
+        if self._asking is asking and self._book.has_news:
             self._give_up()
+        elif self._asking is not None and self._book.has_news:
+            self._hurry()  # What came since waits for another request.
 
     def _give_up(self) -> None:
         self._gave_up_s = self._loop.time()
@@ -260,7 +264,6 @@ class Fetcher:
         config = self._config()
         self._woken.clear()
         self._is_given_up = False
-        self._asked_s = self._loop.time()
         self._asking = asking = asyncio.ensure_future(self._asked(request, config))
         try:
             return await asking

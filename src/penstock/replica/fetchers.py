@@ -5,7 +5,7 @@ here, by the image; what a task does is in `fetcher.py`.
 """
 
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from penstock.cluster.image import ClusterImage
 from penstock.config.broker import BrokerConfig
@@ -51,20 +51,30 @@ class ReplicaFetchers:
         """After the table took it: follow what the image says, no more and no less."""
         before, self._image = self._image, image
         count = self._config().num_replica_fetchers
-        is_all_new = (
-            before is None
-            or before.brokers.keys() != image.brokers.keys()
-            or count != self._fetcher_count
-        )
+        is_all_new = before is None or count != self._fetcher_count
         self._fetcher_count = count
         if before is None or is_all_new:
             self._assign(self._partitions.hosted(), image)
             self.forget_dropped()
-        elif before.topics is not image.topics:
-            self._assign(self._changed(before, image), image)
-            if _takes_away(before, image):
-                self.forget_dropped()
+        else:
+            moved = before.brokers.keys() ^ image.brokers.keys()
+            if moved:
+                self._assign(self._concerned(moved), image)
+            if before.topics is not image.topics:
+                self._assign(self._changed(before, image), image)
+                if _takes_away(before, image):
+                    self.forget_dropped()
         self._end_idle_fetchers()
+
+    def _concerned(self, brokers: Collection[int]) -> list[Partition]:
+        """The partitions that one of these brokers leads, or that are fetched from it."""
+        fetchers = {f for key, f in self._fetchers.items() if key[0] in brokers}
+        homes = self._homes
+        return [
+            p
+            for p in self._partitions.hosted()
+            if p.leader in brokers or (fetchers and homes.get(p) in fetchers)
+        ]
 
     def _changed(self, before: ClusterImage, image: ClusterImage) -> Iterable[Partition]:
         """Few of thousands, mostly: what an image shares with the one before it is the same."""

@@ -105,6 +105,7 @@ class Partition(Replica):
         if is_same_epoch and self.in_sync is not None:
             unsettled = self.in_sync.unsettled
         self.is_leader = True
+        self.around.led_count += 1
         self.in_sync = None
         if self.replicas != (self._broker_id,) or state.isr != (self._broker_id,):
             self.in_sync = InSync(

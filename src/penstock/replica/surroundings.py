@@ -32,6 +32,7 @@ class Surroundings:
         "isr_failed_count",
         "isr_shrink_count",
         "lag_ms_max",
+        "led_count",
         "on_copied",
         "on_proposal",
     )
@@ -50,6 +51,7 @@ class Surroundings:
         self.isr_expand_count = 0  # In-sync sets that grew, that shrank, that could not be written.
         self.isr_shrink_count = 0
         self.isr_failed_count = 0
+        self.led_count = 0  # How often a partition began to be led here, or led anew.
         # Told of a topic and how many bytes of it were copied from a leader.
         self.on_copied: Callable[[str, int], None] = lambda _topic, _size_bytes: None
         # Told of a partition whose in-sync set should change; None: nobody could write it.

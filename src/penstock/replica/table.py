@@ -4,8 +4,10 @@ The image is the authority: a partition appears here when it names this broker a
 and leaves when it names it no more, or when its topic is gone or lives on under another id.
 """
 
+import asyncio
 import contextlib
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,8 @@ from penstock.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from penstock.replica.moving import LogMoves, Move
+
+RECONSIDERED_AT_ONCE = 200
 
 log = logging.getLogger("kafka.server.ReplicaManager")
 
@@ -52,6 +56,7 @@ class PartitionTable:
         self._has_stood_down = False
         self._moves: LogMoves | None = None  # None: nothing was ever moved.
         self._not_held: set[PartitionKey] = set()  # Ours, and their logs cannot be had.
+        self._reconsidered: deque[Partition] = deque()  # Still to come.
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -170,8 +175,21 @@ class PartitionTable:
         if before is None or before.topics is not image.topics:
             self._apply_topics(before, image)
         if before is not None and before.brokers is not image.brokers:
-            for partition in self._partitions.values():
-                partition.reconsider()
+            self._reconsider()
+
+    def _reconsider(self) -> None:
+        """With thousands of partitions, bit by bit: those who ask for records come first."""
+        led = deque(p for p in self._partitions.values() if p.is_leader)
+        self._reconsidered = led  # What is left of an earlier round is among these.
+        self._reconsider_some(led)
+
+    def _reconsider_some(self, led: deque[Partition]) -> None:
+        if self._reconsidered is not led:
+            return
+        for _ in range(min(len(led), RECONSIDERED_AT_ONCE)):
+            led.popleft().reconsider()
+        if led:  # There is no other than the running loop: partitions are its own.
+            asyncio.get_running_loop().call_soon(self._reconsider_some, led)
 
     def _apply_topics(self, before: ClusterImage | None, image: ClusterImage) -> None:
         if before is None:
@@ -254,12 +272,12 @@ class PartitionTable:
         if before is not None and before.topic_id == topic.topic_id:
             known = before.partitions
         for number, placed in topic.partitions.items():
+            key = (topic.name, number)
+            if known.get(number) is placed and key in self._partitions:
+                continue  # One of thousands that this change does not concern.
             if self._broker_id not in placed.replicas:
                 continue
-            key = (topic.name, number)
             hosted = self._partitions.get(key)
-            if hosted is not None and known.get(number) is placed:
-                continue  # One of thousands that this change does not concern.
             if hosted is not None and hosted.topic_id != topic.topic_id:
                 self._drop(topic.name, number)
                 hosted = None

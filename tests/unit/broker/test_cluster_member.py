@@ -9,9 +9,12 @@ import functools
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from penstock.broker import cluster_member
 from penstock.broker.context import Broker, wall_clock_ms
 from penstock.broker.dispatch import Dispatcher
 from penstock.broker.node import running
@@ -21,9 +24,10 @@ from penstock.cluster.znodes import FenceNode
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ConfigError, DuplicateBrokerRegistration, ErrorCode
 from penstock.meta.sqlite import SqliteStore
-from penstock.meta.store import Delete, MetaStore
+from penstock.meta.store import Delete, MetaStore, SessionState
 from penstock.net.peers import PeerUnreachable
 from penstock.protocol.apis import Request, Response, response_class
+from penstock.protocol.messages.broker_shutdown import BrokerShutdownResponse
 from penstock.protocol.messages.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,
@@ -103,6 +107,18 @@ class World:
     async def fence(self, number: int) -> FenceNode:
         path = znodes.fence_path(number)
         return FenceNode.decode(path, (await self.store.get(path))[0])
+
+
+class _Unlinked:
+    """A session whose link to the store is gone."""
+
+    session_state = SessionState.SUSPENDED
+
+    def __init__(self, session: MetaStore) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
 
 
 class _Wires:
@@ -214,6 +230,26 @@ async def test_the_next_controller_takes_over_when_the_first_leaves(world: World
     await world.stop(0)
     await _until(lambda: second.controller is not None, "the second in office")
     assert await world.create(1, "u", 1) == ErrorCode.NONE
+
+
+@in_a_world
+async def test_without_the_store_a_broker_leaves_after_one_try(world: World) -> None:
+    first, _ = [await world.start(number) for number in range(2)]
+    assert first.member is not None
+    asked: list[float] = []
+
+    async def refused(_: object, *, patience_s: float, answer_s: float) -> BrokerShutdownResponse:
+        asked.append(patience_s)
+        return BrokerShutdownResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+
+    first.member._line.ask = refused  # type: ignore[method-assign]
+    session, first.store = first.store, _Unlinked(first.store)
+    try:
+        with patch.object(cluster_member, "_SHUTDOWN_UNLINKED_S", 0.01):
+            await first.member.hand_over()
+    finally:
+        first.store = session
+    assert asked == [0]  # As often as the settings say it would be with a store.
 
 
 @pytest.mark.parametrize(

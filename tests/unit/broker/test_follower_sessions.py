@@ -67,3 +67,20 @@ def test_what_grows_is_dirty_and_wakes_who_waits() -> None:
     assert (len(session.dirty), woken) == (2, [7])
     sessions.forget(session, [KEY])
     assert list(session.dirty) == [session.entries[OTHER]]
+
+
+def test_a_hurry_wakes_who_waits_and_keeps_nobody_waiting_for_a_while() -> None:
+    now = [0]
+    sessions = FollowerSessions(lambda: now[0])
+    waiting, quiet = opened(sessions, KEY), opened(sessions, OTHER)
+    woken: list[int] = []
+    waiting.on_growth = woken.append
+    assert (sessions.is_hurried, sessions.wait_ms(500)) == (False, 500)
+    sessions.hurry()
+    assert woken == [0]
+    assert quiet.on_growth is None
+    assert sessions.is_hurried
+    assert sessions.wait_ms(500) < 50
+    assert sessions.wait_ms(7) == 7
+    now[0] = 1_000
+    assert (sessions.is_hurried, sessions.wait_ms(500)) == (False, 500)

@@ -388,3 +388,76 @@ async def test_a_cancellation_that_meets_the_end_of_the_office_is_not_lost(clust
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+# A store that takes its time
+
+
+class Delayed:
+    """Every answer comes late, and the first that matters tells somebody that it is on its way."""
+
+    def __init__(self, store: Any, on_read: Callable[[], Any]) -> None:
+        self._store = store
+        self._on_read = on_read
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def multi_get(self, paths: Sequence[str]) -> list[Node | None]:
+        found: list[Node | None] = await self._store.multi_get(paths)
+        if znodes.state_path(*KEY) in paths:
+            await self._on_read()
+        await asyncio.sleep(0.05)
+        return found
+
+    async def multi(self, ops: Sequence[Op]) -> list[Result]:
+        await asyncio.sleep(0.05)
+        result: list[Result] = await self._store.multi(ops)
+        return result
+
+
+async def test_who_dies_while_a_new_controller_reads_a_slow_store_is_missed_all_the_same(
+    cluster: Any,
+) -> None:
+    before = await two(cluster)
+    await cluster.register(2)
+    await before.resign()
+    is_dead = False
+
+    async def die() -> None:
+        nonlocal is_dead
+        if not is_dead:
+            is_dead = True
+            await cluster.stop(0)
+
+    cluster.wrap = lambda store: Delayed(store, die)
+    entered: list[Controller] = []
+    controller = await Controller.elect(
+        await cluster.session(2), 2, now_ms=1000, enter=entered.append
+    )
+    assert controller is not None
+    assert entered == [controller]
+    async with followed(controller):
+        await until(lambda: leader(controller) == 1)
+    assert set(controller.image.brokers) == {1, 2}
+
+
+async def test_of_two_who_stand_at_a_slow_store_one_enters_the_office(cluster: Any) -> None:
+    await cluster.start(0, 1)
+    await cluster.register(2)
+    await cluster.stop(0)
+
+    async def nothing() -> None:
+        pass
+
+    cluster.wrap = lambda store: Delayed(store, nothing)
+    entered: list[Controller] = []
+    stores = [await cluster.session(number) for number in (1, 2)]
+    elected = await asyncio.gather(
+        *(
+            Controller.elect(store, number, now_ms=1000, enter=entered.append)
+            for number, store in enumerate(stores, start=1)
+        )
+    )
+    assert [found for found in elected if found is not None] == entered
+    assert len(entered) == 1

@@ -1,6 +1,7 @@
 """An image never changes; the next one shares with it whatever stayed the same."""
 
 import time
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from penstock.cluster.image import (
     PartitionImage,
     PartitionState,
     TopicImage,
+    sharing,
 )
 
 STATE = PartitionState(leader=0, leader_epoch=0, isr=(0,), min_isr=1)
@@ -71,6 +73,37 @@ def test_one_partition_of_many_changes() -> None:
     assert [after.topics["t"].partitions[n].state.leader for n in range(3)] == [0, 7, 0]
     assert [before.topics["t"].partitions[n].state.leader for n in range(3)] == [0, 0, 0]
     assert after.topics["t"].topic_id == before.topics["t"].topic_id
+
+
+def fresh(name: str, partitions: int, topic_id: int = 1) -> TopicImage:
+    """A topic whose partitions are equal to others, and none of them the same."""
+    made = topic(name, topic_id)
+    return replace(made, partitions={n: PARTITION._replace(adding=()) for n in range(partitions)})
+
+
+def test_an_image_of_another_controller_shares_what_is_known_already() -> None:
+    known = EMPTY.apply(
+        ImageDelta(topics={"t": fresh("t", 3), "u": fresh("u", 2, 2)}, brokers={0: broker(0)})
+    )
+    other = replace(
+        known,
+        controller_epoch=9,
+        brokers={0: broker(0)},
+        topics={"t": fresh("t", 3), "u": fresh("u", 4, 2)},
+    )
+    shared = sharing(known, other)
+    assert shared == other
+    assert shared.topics["t"] is known.topics["t"]
+    assert shared.brokers is known.brokers
+    old, new = known.topics["u"].partitions, shared.topics["u"].partitions
+    assert [new[number] is old.get(number) for number in range(4)] == [True, True, False, False]
+
+
+def test_a_topic_made_anew_or_shortened_is_not_taken_for_the_old_one() -> None:
+    known = EMPTY.apply(ImageDelta(topics={"t": fresh("t", 3)}))
+    for other in (fresh("t", 3, topic_id=7), fresh("t", 2)):
+        image = replace(known, topics={"t": other})
+        assert sharing(known, image) == image
 
 
 def test_partitions_and_settings_are_looked_up_gently() -> None:

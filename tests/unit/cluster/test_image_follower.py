@@ -1,8 +1,16 @@
 """Answers of controllers become images, in order; what is old or does not fit is refused."""
 
+from dataclasses import replace
+
 import pytest
 
-from penstock.cluster.image import ClusterImage, ImageDelta, PartitionImage, PartitionState
+from penstock.cluster.image import (
+    ClusterImage,
+    ImageDelta,
+    PartitionImage,
+    PartitionState,
+    TopicImage,
+)
 from penstock.cluster.image_follower import ImageFollower
 from penstock.cluster.image_wire import encode_deltas, encode_image
 from penstock.errors import ControllerMoved
@@ -114,3 +122,14 @@ def test_a_controller_in_this_process_is_followed_too(follower: ImageFollower) -
     own = image(epoch=5, seq=2)
     assert follower.take_own(own) is own
     assert asked(follower) == (5, 2)
+
+
+def test_a_whole_image_shares_with_the_last_one_what_is_equal(follower: ImageFollower) -> None:
+    state = PartitionState(leader=0, leader_epoch=0, isr=(0,), min_isr=1)
+    partitions = dict.fromkeys(range(3), PartitionImage(replicas=(0,), state=state))
+    topic = TopicImage(name="t", topic_id=b"t" * 16, partitions=partitions)
+    first = follower.take(snapshot(image(epoch=4).apply(ImageDelta(topics={"t": topic}))))
+    assert first is not None
+    second = follower.take(snapshot(replace(first, controller_epoch=5)))
+    assert second == replace(first, controller_epoch=5)
+    assert second.topics["t"] is first.topics["t"]

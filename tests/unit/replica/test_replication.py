@@ -223,6 +223,39 @@ def test_a_partition_that_comes_new_does_not_wait_with_the_others(tmp_path: Path
     run(story())
 
 
+def test_nor_does_one_that_comes_right_after_another(tmp_path: Path) -> None:
+    async def story() -> None:
+        settings = {"replica.fetch.wait.max.ms": "20000"}
+        async with Replicas(tmp_path, brokers=(1, 2), partitions=4, settings=settings) as cluster:
+            await cluster.until(lambda: cluster.nodes[1].sessions.followers._sessions != {})
+            for number in range(1, 4):
+                cluster.change(number, leader=2, leader_epoch=1)
+                cluster.publish()
+                cluster.change(number, leader=1, leader_epoch=2)
+                cluster.publish()
+                led = cluster.nodes[1].hosted(number)
+                wait = led.replicated(append(led, b"a"))
+                assert wait is not None
+                await asyncio.wait_for(wait, 10)
+
+    run(story())
+
+
+def test_in_a_hurry_a_waiting_request_is_let_go_and_its_session_goes_on(tmp_path: Path) -> None:
+    async def story() -> None:
+        settings = {"replica.fetch.wait.max.ms": "20000"}
+        async with Replicas(tmp_path, brokers=(1, 2), settings=settings) as cluster:
+            append(cluster.leader, b"a")
+            await cluster.until(lambda: cluster.leader.high_watermark == 1)
+            before = len(cluster.asked)
+            cluster.nodes[1].sessions.followers.hurry()
+            await cluster.until(lambda: len(cluster.asked) > before + 3)
+            asked = [r for _, _, r in cluster.asked[before:] if isinstance(r, FetchRequest)]
+            assert all(request.session_epoch > 0 for request in asked)
+
+    run(story())
+
+
 # Where logs begin and end
 
 

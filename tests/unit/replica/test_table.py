@@ -1,11 +1,14 @@
 """The table of hosted partitions follows the image, and nothing but the image."""
 
+import asyncio
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from penstock.cluster.image import (
+    BrokerImage,
     ClusterImage,
     ImageDelta,
     PartitionImage,
@@ -13,7 +16,7 @@ from penstock.cluster.image import (
     TopicImage,
 )
 from penstock.errors import NotLeaderOrFollower, UnknownTopicOrPartition
-from penstock.replica.table import PartitionTable
+from penstock.replica.table import RECONSIDERED_AT_ONCE, PartitionTable
 from penstock.storage.log_config import LogConfig
 from penstock.storage.log_dirs import LogDirs
 
@@ -141,3 +144,32 @@ def test_a_partition_that_moved_to_other_brokers_is_dropped(tmp_path: Path) -> N
     assert not (tmp_path / "a-1").exists()
     with pytest.raises(NotLeaderOrFollower):
         table.leader("a", 1)
+
+
+def test_thousands_of_partitions_are_reconsidered_bit_by_bit(tmp_path: Path) -> None:
+    count = 2 * RECONSIDERED_AT_ONCE + 5
+    state = PartitionState(leader=BROKER, leader_epoch=0, isr=(BROKER, OTHER), min_isr=1)
+    placed = PartitionImage(replicas=(BROKER, OTHER), state=state)
+    many = TopicImage(
+        name="many", topic_id=b"m" * 16, partitions=dict.fromkeys(range(count), placed)
+    )
+
+    async def scene() -> None:
+        table = table_on(opened(tmp_path))
+        image = changed(EMPTY, many)
+        table.apply(image)
+        looked: list[int] = []
+        for partition in table.hosted():
+            partition.reconsider = partial(looked.append, partition.partition)  # type: ignore[method-assign]
+        known = BrokerImage(broker_id=OTHER, epoch=1, endpoints=(), is_active=True)
+        image = image.apply(ImageDelta(brokers={OTHER: known}))
+        table.apply(image)
+        assert len(looked) == RECONSIDERED_AT_ONCE
+        await asyncio.sleep(0)
+        table.apply(image.apply(ImageDelta(brokers={OTHER: None})))  # All of it anew, once.
+        looked.clear()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert len(looked) == count - RECONSIDERED_AT_ONCE
+
+    asyncio.run(scene())
