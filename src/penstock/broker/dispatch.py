@@ -168,12 +168,24 @@ class Route:
 def _by_the_controller(module: ModuleType, request: Any, context: RequestContext) -> Any:
     """Here, if this broker is the controller, or it is passed on to the one that is."""
     broker = context.broker
-    if broker.controller is not None or broker.forwarder is None:
+    if broker.forwarder is None:
         return module.handle(request, context)
+    if broker.controller is not None:
+        return _patiently(module, request, context)
     pass_on = getattr(module, "pass_on", None)  # Where a part of it is this broker's own matter.
     if pass_on is not None:
         return pass_on(request, context, broker.forwarder)
     return broker.forwarder.forward(request, context)
+
+
+async def _patiently(module: ModuleType, request: Any, context: RequestContext) -> Any:
+    """While ZooKeeper is away, a client's request waits for it as long as the client does."""
+    from penstock.broker.forwarding import timeout_s_of
+    from penstock.meta.patience import patient_for
+
+    with patient_for(timeout_s_of(request)):
+        response = module.handle(request, context)
+        return await response if type(response) is CoroutineType else response
 
 
 def _plain_error_response(api_key: ApiKey) -> Callable[[Any, ProtocolError], Any]:

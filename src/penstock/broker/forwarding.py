@@ -25,8 +25,15 @@ log = logging.getLogger("kafka.server.ForwardingManager")
 
 _PATIENCE_S = 10.0  # For a controller to be found; then the client is told that there is none.
 _ANSWER_S = 30.0
+_TIMEOUT_MS = 20_000  # Of a request that does not say how long it may take; clients wait 30 s.
+_GRACE_S = 2.0  # For an answer of the controller that its own time is over.
 _IMAGE_S = 1.0
 _RETRY_S = 0.05
+
+
+def timeout_s_of(request: Any) -> float:
+    """How long the client of an administrative request means to wait for its answer."""
+    return float(max(0, getattr(request, "timeout_ms", _TIMEOUT_MS))) / 1000
 
 
 class Office(Protocol):
@@ -143,7 +150,12 @@ class Forwarder:
             body=request.encode(version),
         )
         try:
-            asked = await self._line.ask(envelope, patience_s=_PATIENCE_S, answer_s=_ANSWER_S)
+            timeout_s = timeout_s_of(request)
+            asked = await self._line.ask(
+                envelope,
+                patience_s=max(_PATIENCE_S, timeout_s),
+                answer_s=max(_ANSWER_S, timeout_s + _GRACE_S),
+            )
         except PeerUnreachable as error:
             log.warning("%s was sent to the controller: %s", request.api_key.name, error)
             raise RequestTimedOut(

@@ -136,7 +136,9 @@ async def _made_elsewhere(
                 ],
             )
             for plan in plans
-        ]
+        ],
+        # A client waits for this with all else it has asked: rather tell it to come again.
+        timeout_ms=0,
     )
     answer = await forwarder.ask(
         request,

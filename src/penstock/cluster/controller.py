@@ -47,6 +47,7 @@ from penstock.errors import (
     RequestTimedOut,
     UnknownServerError,
 )
+from penstock.meta.patience import PatientStore, StoreTimedOut, taken
 from penstock.meta.store import (
     BadVersion,
     Create,
@@ -118,16 +119,11 @@ class Controller:
         random_bytes: RandomBytes = os.urandom,
         settings: Settings = ControlSettings,
         ask_ends: AskEnds | None = None,
-        enter: "Callable[[Controller], None]" = lambda _: None,
-        known: ClusterImage | None = None,
     ) -> "Controller | None":
         """Become the controller and take over the cluster; None if another broker is it.
 
         `min_insync_replicas` is the broker's own setting, for topics that have none. Through
-        `ask_ends` other brokers say how far their logs reach, before an unclean election. `enter`
-        is called as soon as the cluster is known: what is then done about it, such as elections
-        for a broker that is gone, can be followed step by step. What is as in the image `known`
-        so far is taken from there, for then nobody has to look whether it is news.
+        `ask_ends` other brokers say how far their logs reach, before an unclean election.
         """
         won = await _win(store, broker_id, now_ms)
         if won is None:
@@ -144,11 +140,10 @@ class Controller:
             controller_id=broker_id,
             controller_epoch=epoch,
         )
-        ledger = Ledger(image, min_insync_replicas=min_insync_replicas, known=known)
+        ledger = Ledger(image, min_insync_replicas=min_insync_replicas)
         ledger.fill(topics, configs, brokers)
-        writes = FencedWrites(store, epoch_version)
+        writes = FencedWrites(PatientStore(store), epoch_version)
         controller = cls(writes, ledger, random_bytes, settings=settings, ask_ends=ask_ends)
-        enter(controller)
         await controller._carry_out(controller._take_over([u.name for u in topics.unsettled]))
         return controller
 
@@ -398,20 +393,32 @@ class Controller:
 
     async def _alone(self, change: Coroutine[None, None, T]) -> T:
         """One change at a time; what the store cannot do now is told in Kafka's terms."""
-        async with self._one_at_a_time:
-            try:
-                return await change
-            except SessionLost as error:
-                self._writes.is_over = True
-                raise NotController(f"The session with the store is over: {error}") from error
-            except StoreUnavailable as error:
-                raise KafkaStorage(f"The metadata store cannot be written: {error}") from error
-            except OutcomeUnknown as error:
-                raise RequestTimedOut(f"The metadata store did not answer: {error}") from error
-            except MultiFailed as error:
-                raise UnknownServerError(
-                    f"Somebody else writes to the metadata store: {error}"
-                ) from error
+        try:
+            await taken(self._one_at_a_time)
+        except StoreTimedOut as error:
+            change.close()
+            raise RequestTimedOut(f"The metadata store is away: {error}") from error
+        try:
+            return await self._told_in_kafkas_terms(change)
+        finally:
+            self._one_at_a_time.release()
+
+    async def _told_in_kafkas_terms(self, change: Coroutine[None, None, T]) -> T:
+        try:
+            return await change
+        except SessionLost as error:
+            self._writes.is_over = True
+            raise NotController(f"The session with the store is over: {error}") from error
+        except StoreTimedOut as error:
+            raise RequestTimedOut(f"The metadata store is away: {error}") from error
+        except StoreUnavailable as error:
+            raise KafkaStorage(f"The metadata store cannot be written: {error}") from error
+        except OutcomeUnknown as error:
+            raise RequestTimedOut(f"The metadata store did not answer: {error}") from error
+        except MultiFailed as error:
+            raise UnknownServerError(
+                f"Somebody else writes to the metadata store: {error}"
+            ) from error
 
 
 async def _win(store: MetaStore, broker_id: int, now_ms: int) -> tuple[int, int] | None:

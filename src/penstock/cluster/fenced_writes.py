@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from penstock.cluster import znodes
 from penstock.errors import NotController
+from penstock.meta.patience import is_patient
 from penstock.meta.store import (
     ANY_VERSION,
     Check,
@@ -40,30 +41,50 @@ class FencedWrites:
         return self.store.ops_per_multi_max - 1
 
     async def commit(self, ops: Sequence[Op]) -> list[Result]:
-        """Do all of it as the controller; raises NotController, or MultiFailed as for `ops`."""
-        try:
-            return (await self.store.multi([self._check, *ops]))[1:]
-        except MultiFailed as failure:
-            if failure.index == 0:
-                raise self._end() from failure
-            raise MultiFailed(failure.index - 1, failure.op, failure.reason) from failure
-        except SessionLost as lost:
-            raise self._end() from lost
-        except OutcomeUnknown as unknown:
-            return await self._found_out(ops, unknown)
+        """Do all of it as the controller; raises NotController, or MultiFailed as for `ops`.
+
+        A write that was lost on its way is made again while whoever is served waits. The first may
+        still arrive then: what it did is not taken for somebody else's.
+        """
+        is_doubtful = False
+        while True:
+            try:
+                return (await self.store.multi([self._check, *ops]))[1:]
+            except MultiFailed as failure:
+                if failure.index == 0:
+                    raise self._end() from failure
+                if is_doubtful and (found := await self._found_out(ops)) is not None:
+                    return found
+                raise MultiFailed(failure.index - 1, failure.op, failure.reason) from failure
+            except SessionLost as lost:
+                raise self._end() from lost
+            except OutcomeUnknown as unknown:
+                try:
+                    found = await self._found_out(ops)
+                except SessionLost:
+                    self.is_over = True
+                    raise unknown from None  # That we are not the controller says nothing of it.
+                if found is not None:
+                    return found
+                if not is_patient():
+                    raise StoreUnavailable(
+                        f"a write was lost on its way to the store: {unknown}"
+                    ) from unknown
+                is_doubtful = True
 
     def _end(self) -> NotController:
         self.is_over = True
         return NotController("This is not the correct controller for this cluster.")
 
-    async def _found_out(self, ops: Sequence[Op], unknown: OutcomeUnknown) -> list[Result]:
+    async def _found_out(self, ops: Sequence[Op]) -> list[Result] | None:
+        """What a write whose answer is missing has led to; None: it did not happen."""
         asked = [op for op in ops if _leaves_a_trace(op)]
         paths = [znodes.CONTROLLER_EPOCH, *(op.path for op in asked)]
         epoch, *nodes = await self.store.multi_get(paths)
         if epoch is None or epoch[1].version != self._check.version:
-            raise self._end() from unknown
+            raise self._end()
         if not all(map(_is_done, asked, nodes)):
-            raise StoreUnavailable(f"a write was lost on its way to the store: {unknown}")
+            return None
         found = {op.path: node for op, node in zip(asked, nodes, strict=True)}
         return [_result(op, found.get(op.path)) for op in ops]
 

@@ -39,9 +39,11 @@ from penstock.errors import (
     InconsistentTopicId,
     KafkaStorage,
     ProtocolError,
+    RequestTimedOut,
     TopicExists,
     UnknownTopicOrPartition,
 )
+from penstock.meta.patience import StoreTimedOut
 from penstock.meta.store import (
     Create,
     Delete,
@@ -105,7 +107,7 @@ class Topics:
                 for plan in group:  # One of them is in the way; the others shall not suffer.
                     errors |= await self.create([plan])
             except StoreUnavailable as error:
-                refusal = KafkaStorage(f"The metadata store cannot be written: {error}")
+                refusal = _refusal(error)
                 errors |= {plan.topic.name: refusal for plan in group}
         return errors
 
@@ -330,3 +332,9 @@ def _in_groups(plans: Sequence[Planned], ops_max: int) -> Iterator[list[Planned]
         group.append(plan)
     if group:
         yield group
+
+
+def _refusal(error: StoreUnavailable) -> ProtocolError:
+    if isinstance(error, StoreTimedOut):
+        return RequestTimedOut(f"The metadata store is away: {error}")
+    return KafkaStorage(f"The metadata store cannot be written: {error}")
