@@ -47,7 +47,6 @@ def some_settings(tmp_path: Path, **more: str) -> dict[str, str]:
         ("create.topic.policy.class.name", "org.example.Policy"),
         ("alter.config.policy.class.name", "org.example.Policy"),
         ("client.quota.callback.class", "org.example.Quotas"),
-        ("flush.on.ack", "true"),
     ],
 )
 def test_a_bad_value_is_a_sentence_that_names_the_setting(

@@ -134,11 +134,11 @@ class FetchSessions:
         """How fast throttled followers may copy from here."""
         if self._leader_rate is None:
             from penstock.replica.surroundings import monotonic_ms
-            from penstock.replica.throttle import ReplicationRate
+            from penstock.replica.throttle import ReplicationRate, window_s
 
             self._leader_rate = ReplicationRate(
                 lambda: broker.config.leader_replication_throttled_rate,
-                window_s=lambda: broker.config.replication_quota_window_size_seconds,
+                window_s=lambda: window_s(broker.config),
                 clock_ms=monotonic_ms,
             )
         return self._leader_rate

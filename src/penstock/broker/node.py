@@ -358,6 +358,7 @@ def _assemble(
         now_ms=now_ms,
         lag_ms_max=lambda: broker.config.replica_lag_time_max_ms,
     )
+    partitions.around.commits.is_on = lambda: broker.config.flush_on_ack
     producer_ids = ProducerIds(store=lambda: broker.store, broker_id=config.broker_id)
     groups = GroupCoordinator(
         partitions=partitions,

@@ -154,7 +154,11 @@ async def _in_cluster(
     connect = config.zookeeper_connect
     assert connect is not None
     addresses = AddressBook(config.inter_broker_listener_name)
-    peers = TcpPeers(addresses.address_of, client_id=f"broker-{config.broker_id}")
+    peers = TcpPeers(
+        addresses.address_of,
+        client_id=f"broker-{config.broker_id}",
+        receive_buffer_bytes=_buffer_bytes(config, "replica.socket.receive.buffer.bytes"),
+    )
 
     async def open_store(guardian: Guardian) -> MetaStore:
         store = await ZkStore.open(
@@ -196,11 +200,6 @@ def _refuse_what_is_not_there_yet(config: BrokerConfig) -> None:
     if config.zookeeper_connect:
         _check_inter_broker_listener(config)
         _check_zookeeper_security(config)
-    if config.flush_on_ack:
-        raise ConfigError(
-            "flush.on.ack is set to true, but acknowledgements do not wait for the disk here yet: "
-            "remove it, or set log.flush.interval.messages=1 to flush every append"
-        )
     for name, value, loss in (
         ("authorizer.class.name", config.authorizer_class_name, "lets every client do everything"),
         ("create.topic.policy.class.name", config.create_topic_policy_class_name, _NO_POLICY),

@@ -42,8 +42,10 @@ class TcpPeers:
         *,
         client_id: str | None = None,
         frame_bytes_max: int = FRAME_BYTES_MAX,
+        receive_buffer_bytes: int | None = None,  # None: as the kernel thinks best.
     ) -> None:
         self._address_of = address_of
+        self.receive_buffer_bytes = receive_buffer_bytes
         self._client_id = client_id
         self._frame_bytes_max = frame_bytes_max
         self._links: dict[tuple[int, str], _Link] = {}
@@ -170,6 +172,9 @@ class _Link:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if (size := self._peers.receive_buffer_bytes) is not None:
+                # Before connecting: the window's scale is agreed on then.
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
             await self._loop.sock_connect(sock, address)
         except BaseException:
             sock.close()

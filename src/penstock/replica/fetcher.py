@@ -8,7 +8,7 @@ given up for another.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -38,6 +38,7 @@ from penstock.replica.following import (
 )
 from penstock.replica.partition import Partition
 from penstock.replica.throttle import ReplicationRate, is_throttled
+from penstock.storage.log import Log
 
 log = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
@@ -165,6 +166,8 @@ class Fetcher:
             await self._pause()
             return
         try:
+            if self._config().flush_on_ack:
+                await self._bring_to_disk()
             request = self._request()
             response = await self._ask(request)
             if response is None or self._is_stopped:
@@ -216,6 +219,17 @@ class Fetcher:
         self._book.put_off(followed, self._loop.time() + self._pause_s(followed.fail_count))
 
     # Asking
+
+    async def _bring_to_disk(self) -> None:
+        """The offset we ask from says what we have, and counts: first it must be on disk."""
+        behind = [f for f in self._book.about_to_ask if not f.partition.is_on_disk]
+        if not behind:
+            return
+        outcomes = await asyncio.to_thread(_flush, [f.partition.log for f in behind])
+        for followed, error in zip(behind, outcomes, strict=True):
+            if error is not None or not followed.partition.is_on_disk:
+                log.error("%s: %s is not on disk: %s", self, followed.partition, error)
+                self._put_off(followed)
 
     def _request(self) -> FetchRequest:
         config, book = self._config(), self._book
@@ -418,3 +432,14 @@ class Fetcher:
         if answer.error_code != ErrorCode.NONE:
             raise PenstockError(f"ListOffsets failed: {ErrorCode(answer.error_code).name}")
         return answer.offset
+
+
+def _flush(logs: Sequence[Log]) -> list[KafkaStorage | None]:
+    outcomes: list[KafkaStorage | None] = []
+    for one in logs:
+        try:
+            one.flush()
+            outcomes.append(None)
+        except KafkaStorage as error:
+            outcomes.append(error)
+    return outcomes

@@ -13,7 +13,7 @@ from penstock.net.peers import Peers
 from penstock.replica.fetcher import Fetcher
 from penstock.replica.partition import Partition
 from penstock.replica.table import PartitionTable
-from penstock.replica.throttle import ReplicationRate
+from penstock.replica.throttle import ReplicationRate, window_s
 
 FetcherKey = tuple[int, int]  # The leading broker, and the fetcher's number.
 
@@ -43,7 +43,7 @@ class ReplicaFetchers:
         self._homes: dict[Partition, Fetcher] = {}
         self.rate = ReplicationRate(
             lambda: config().follower_replication_throttled_rate,
-            window_s=lambda: config().replication_quota_window_size_seconds,
+            window_s=lambda: window_s(config()),
             clock_ms=partitions.around.clock_ms,
         )
 

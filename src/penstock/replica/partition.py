@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from penstock.cluster.image import NO_LEADER, BrokerImage, PartitionImage, PartitionState
 from penstock.errors import (
+    KafkaStorage,
     NotEnoughReplicas,
     NotEnoughReplicasAfterAppend,
     NotLeaderOrFollower,
@@ -56,6 +57,7 @@ class Partition(Replica):
         self.in_sync: InSync | None = None  # None: no leader, or one without followers.
         self._waits = Waits()
         self._start_waits = Waits()
+        self._disk_waits = Waits()
         self._watchers: set[GrowthWatcher] = set()
         self._follower_watchers: set[FollowerWatcher] = set()
         self._leader_high_watermark = 0  # As the leader told us, while we follow.
@@ -189,6 +191,10 @@ class Partition(Replica):
             if not appended.is_duplicate:
                 self._spread(appended.base_offset, sum(len(batch) for _, batch in batches))
             return appended
+        if self.around.commits.is_on():
+            self._unseen_bytes += sum(len(batch) for _, batch in batches)
+            self._advance()
+            return appended
         log.high_watermark = log.log_end_offset
         if self._watchers:
             self._tell_watchers(sum(len(batch) for _, batch in batches))
@@ -219,18 +225,44 @@ class Partition(Replica):
     def _advance(self) -> None:
         """Move the high watermark to what every in-sync replica has."""
         in_sync, log, around = self.in_sync, self.log, self.around
+        own_end = self._counted_end()
         if in_sync is None:
-            self._set_high_watermark(log.log_end_offset)
+            self._set_high_watermark(own_end)
             return
         self._set_high_watermark(
             in_sync.high_watermark(
                 log.high_watermark,
-                log.log_end_offset,
+                own_end,
                 brokers=around.brokers,
                 now_ms=around.clock_ms(),
                 lag_ms_max=around.lag_ms_max(),
             )
         )
+
+    def _counted_end(self) -> int:
+        """Up to where our own log counts: to its end, or as far as `flush.on.ack` lets it."""
+        log, commits = self.log, self.around.commits
+        if not commits.is_on() or self.is_on_disk:
+            return log.log_end_offset
+        if self.is_leader:
+            commits.want(self)
+        return log.recovery_point
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether everything in the log was flushed."""
+        return self.log.recovery_point >= self.log.log_end_offset
+
+    def flushed(self) -> None:
+        """Another part of the log is on disk, or that is not asked for any more."""
+        is_enough = self.is_on_disk or not self.around.commits.is_on()
+        self._disk_waits.complete(self.log.log_end_offset if is_enough else self.log.recovery_point)
+        if self.is_leader:
+            self._advance()
+
+    def flush_failed(self, error: KafkaStorage) -> None:
+        """Whoever waits for the disk is told; nothing more of this log counts."""
+        self._disk_waits.fail(error)
 
     def _set_high_watermark(self, offset: int) -> None:
         log = self.log
@@ -409,6 +441,14 @@ class Partition(Replica):
             return None
         return self._waits.add(last_offset + 1)
 
+    def acknowledged(self, last_offset: int, acks: int) -> "asyncio.Future[None] | None":
+        """A future for when a producer may be told that its records are taken; None: now."""
+        if acks == -1:
+            return self.replicated(last_offset)
+        if acks and self.around.commits.is_on() and self.log.recovery_point <= last_offset:
+            return self._disk_waits.add(last_offset + 1)
+        return None
+
     def watch(self, watcher: GrowthWatcher) -> None:
         self._watchers.add(watcher)
 
@@ -418,6 +458,7 @@ class Partition(Replica):
     def _fail_waits(self, error: ProtocolError) -> None:
         self._waits.fail(error)
         self._start_waits.fail(error)
+        self._disk_waits.fail(error)
         self.wake_readers()
 
     def wake_readers(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from penstock.cluster.image import BrokerImage
+from penstock.replica.group_commit import GroupCommit
 
 if TYPE_CHECKING:
     from penstock.replica.partition import Partition
@@ -28,6 +29,7 @@ class Surroundings:
         "broker_id",
         "brokers",
         "clock_ms",
+        "commits",
         "isr_expand_count",
         "isr_failed_count",
         "isr_shrink_count",
@@ -48,6 +50,7 @@ class Surroundings:
         self.brokers: Mapping[int, BrokerImage] = {}
         self.lag_ms_max = lag_ms_max
         self.clock_ms = clock_ms
+        self.commits = GroupCommit()
         self.isr_expand_count = 0  # In-sync sets that grew, that shrank, that could not be written.
         self.isr_shrink_count = 0
         self.isr_failed_count = 0

@@ -8,8 +8,11 @@ and the follower each have a rate of their own.
 from collections.abc import Callable
 from typing import Final
 
+from penstock.config.broker import BrokerConfig
+
 NO_LIMIT: Final = 2**63 - 1
 _EVERYTHING: Final = "*"
+_WINDOW_NUM: Final = "replication.quota.window.num"
 
 
 def is_throttled(words: tuple[str, ...], partition: int, broker_id: int) -> bool:
@@ -17,6 +20,18 @@ def is_throttled(words: tuple[str, ...], partition: int, broker_id: int) -> bool
     if not words:
         return False
     return _EVERYTHING in words or f"{partition}:{broker_id}" in words
+
+
+def window_s(config: BrokerConfig) -> int:
+    """How long a rate may go unused and be made up for at once.
+
+    Kafka measures over all windows but the one that has just begun. Its default of eleven would
+    let ten seconds' worth through at once; here that is done only where somebody asks for it.
+    """
+    size_s = config.replication_quota_window_size_seconds
+    if _WINDOW_NUM not in config.static:
+        return size_s
+    return size_s * max(1, config.replication_quota_window_num - 1)
 
 
 class ReplicationRate:

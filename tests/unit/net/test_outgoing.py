@@ -3,8 +3,10 @@
 import asyncio
 import functools
 import gc
+import socket
 import struct
 from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import pytest
 
@@ -284,3 +286,21 @@ async def test_a_question_larger_than_the_sockets_buffers_arrives() -> None:
         long = HeartbeatRequest(group_id="g" * 30_000_000, generation_id=1, member_id="m")
         assert _throttle(await peers.ask(1, long, timeout_s=LONG_S, version=4)) == 1
         peers.close()
+
+
+@in_a_loop
+async def test_a_receive_buffer_is_as_large_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, ...]] = []
+    real = socket.socket.setsockopt
+
+    class Noting(socket.socket):
+        def setsockopt(self, *options: Any) -> None:
+            asked.append(options)
+            real(self, *options)
+
+    monkeypatch.setattr("penstock.net.outgoing.socket.socket", Noting)
+    async with _Server(_echo_ids) as server:
+        peers = server.peers(receive_buffer_bytes=50_000)
+        await peers.ask(1, _beat(), timeout_s=LONG_S)
+        peers.close()
+    assert (socket.SOL_SOCKET, socket.SO_RCVBUF, 50_000) in asked

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.replica.throttle import NO_LIMIT, ReplicationRate, is_throttled
+from penstock.config.broker import BrokerConfig
+from penstock.replica.throttle import NO_LIMIT, ReplicationRate, is_throttled, window_s
 
 
 def test_a_topic_names_replicas_or_all_of_them() -> None:
@@ -48,3 +49,18 @@ def test_no_more_passes_than_the_rate_allows(tries: list[tuple[int, int]]) -> No
             passed += size_bytes
             largest = max(largest, size_bytes)
     assert passed <= now[0] + 1_000 + largest
+
+
+def test_what_may_be_made_up_for_at_once_is_a_second_unless_somebody_asks_for_more() -> None:
+    assert window_s(BrokerConfig({})) == 1
+    assert window_s(BrokerConfig({"replication.quota.window.size.seconds": "3"})) == 3
+    asked = {"replication.quota.window.num": "6", "replication.quota.window.size.seconds": "2"}
+    assert window_s(BrokerConfig(asked)) == 10
+    assert window_s(BrokerConfig({"replication.quota.window.num": "1"})) == 1
+    now = [0]
+    config = BrokerConfig(asked)
+    rate = ReplicationRate(lambda: 100, window_s=lambda: window_s(config), clock_ms=lambda: now[0])
+    rate.note(999)
+    assert not rate.is_exceeded
+    rate.note(1)
+    assert rate.is_exceeded

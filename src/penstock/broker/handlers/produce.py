@@ -1,6 +1,7 @@
 """Produce: check each batch, append it to its partition, and answer when the acks are in.
 
-With acks 0 and 1 nothing is awaited; with acks=all the answer waits for the high watermark. The
+With acks 0 nothing is awaited, and with acks 1 only the disk, if `flush.on.ack` asks for it; with
+acks=all the answer waits for the high watermark. The
 batch stays a view on the received frame all the way to the file.
 """
 
@@ -133,8 +134,8 @@ def _append(
     appended = partition.append(batches, required_acks=acks, now_ms=now_ms)
     answer = _answer(data.index, appended)
     _count(batches, topic, broker)
-    if acks == -1:
-        wait = partition.replicated(appended.last_offset)
+    if acks:
+        wait = partition.acknowledged(appended.last_offset, acks)
         if wait is not None:
             waits.append((answer, wait))
     return answer
@@ -212,7 +213,7 @@ def _append_when_admitted(
         answer.log_append_time_ms = filled.log_append_time_ms
         answer.log_start_offset = filled.log_start_offset
         _count(kept, partition.topic, broker)
-        wait = partition.replicated(appended.last_offset) if acks == -1 else None
+        wait = partition.acknowledged(appended.last_offset, acks)
         if wait is not None:
             await wait
 

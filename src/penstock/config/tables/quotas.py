@@ -17,7 +17,7 @@ SETTINGS: Final = (
     Setting("controller.quota.window.size.seconds", INT, 1, Bounds(1), LOW, READ_ONLY,
             "The length of one such sample."),
     Setting("replication.quota.window.num", INT, 11, Bounds(1), LOW, READ_ONLY,
-            "Samples the rate of replication is measured over."),
+            "Samples the rate of replication is measured over; unless set, one."),
     Setting("replication.quota.window.size.seconds", INT, 1, Bounds(1), LOW, READ_ONLY,
             "The length of one such sample."),
     Setting("alter.log.dirs.replication.quota.window.num", INT, 11, Bounds(1), LOW, READ_ONLY,
