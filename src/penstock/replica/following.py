@@ -87,7 +87,10 @@ def take_answer(
 
 def append_from_leader(partition: Partition, records: memoryview, *, now_ms: int) -> None:
     log = partition.log
-    batches = [b for b in split_batches(records) if b[0].last_offset >= log.log_end_offset]
+    end_offset = log.log_end_offset
+    batches = split_batches(records)
+    while batches and batches[0][0].last_offset < end_offset:  # The leader reads whole batches.
+        records = records[len(batches.pop(0)[1]) :]
     if not batches:
         return
     if batches[-1][0].leader_epoch > partition.leader_epoch:
@@ -97,9 +100,9 @@ def append_from_leader(partition: Partition, records: memoryview, *, now_ms: int
             f"epoch {partition.leader_epoch}"
         )
     first = batches[0][0]
-    if first.base_offset < log.log_end_offset:
+    if first.base_offset < end_offset:
         _begin_within(partition, first)
-    log.append_as_follower(batches, now_ms=now_ms)
+    log.append_as_follower(batches, now_ms=now_ms, together=records)
 
 
 def _begin_within(partition: Partition, first: BatchHeader) -> None:

@@ -134,10 +134,11 @@ class LogMoves:
         end = source.log_end_offset
         read = source.read(offset, bytes_max=_PIECE_BYTES, end_offset=end, min_one=True)
         data = read.records if isinstance(read.records, bytes) else read.records.read()
-        batches = split_batches(memoryview(data))
+        records = memoryview(data)
+        batches = split_batches(records)
         if batches and batches[0][0].base_offset < offset:  # The log begins within a batch.
             copy.truncate_fully_and_start_at(batches[0][0].base_offset)
-        copy.append_as_follower(batches, now_ms=self._now_ms())
+        copy.append_as_follower(batches, now_ms=self._now_ms(), together=records)
         self._rate.note(len(data))
         return copy.log_end_offset >= source.log_end_offset
 

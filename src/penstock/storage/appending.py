@@ -112,25 +112,28 @@ def _admit(
     update.add(header, offset, timestamp, is_sequence_checked=verify_producer)
 
 
-def add_as_follower(
-    append: Append, header: BatchHeader, batch: memoryview, latest_epoch: int
-) -> None:
-    """Take a batch as the leader placed it; the leader checked its producer."""
-    if header.base_offset < append.next_offset:
-        raise CorruptRecord(
-            f"a batch begins at offset {header.base_offset}, before {append.next_offset}"
-        )
-    if not append.buffers:
-        append.first_offset = header.base_offset
-    if header.producer_id >= 0:
-        update = append.update
-        if update is None:
-            update = append.update = ProducerUpdate(append.table, is_replay=True)
-        if header.attributes & CONTROL:
-            update.add_control(header, batch, header.base_offset)
-        else:
-            update.add(header, header.base_offset, header.max_timestamp)
-    latest = append.epochs[-1][0] if append.epochs else latest_epoch
-    if header.leader_epoch > latest:
-        append.epochs.append((header.leader_epoch, header.base_offset))
-    append.place(batch, header.last_offset, header.max_timestamp)
+def gather_as_follower(append: Append, batches: Batches, latest_epoch: int) -> None:
+    """Take batches as the leader placed them; the leader checked their producers."""
+    append.first_offset = batches[0][0].base_offset
+    for header, batch in batches:
+        base_offset = header.base_offset
+        if base_offset < append.next_offset:
+            raise CorruptRecord(
+                f"a batch begins at offset {base_offset}, before {append.next_offset}"
+            )
+        if header.producer_id >= 0:
+            _replay(append, header, batch)
+        if header.leader_epoch > latest_epoch:
+            latest_epoch = header.leader_epoch
+            append.epochs.append((latest_epoch, base_offset))
+        append.place(batch, base_offset + header.last_offset_delta, header.max_timestamp)
+
+
+def _replay(append: Append, header: BatchHeader, batch: memoryview) -> None:
+    update = append.update
+    if update is None:
+        update = append.update = ProducerUpdate(append.table, is_replay=True)
+    if header.attributes & CONTROL:
+        update.add_control(header, batch, header.base_offset)
+    else:
+        update.add(header, header.base_offset, header.max_timestamp)
