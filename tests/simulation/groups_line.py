@@ -41,6 +41,7 @@ class Told(NamedTuple):
     error: ErrorCode
     answer: Response
     attempts: int  # How often it was sent so that it may have arrived, this time included.
+    unanswered: int  # How many of these got no answer.
 
 
 class Line:
@@ -57,9 +58,8 @@ class Line:
         version: int,
         code: Callable[[Response], int],
         timeout_s: float = 3.0,
-        is_tried_again: bool = True,  # Otherwise only until one answered.
     ) -> Told:
-        attempts = 0
+        attempts = unanswered = 0
         while True:
             coordinator = await self._found()
             try:
@@ -68,6 +68,7 @@ class Line:
                 )
             except PeerUnreachable as error:
                 attempts += error.was_sent
+                unanswered += error.was_sent
                 await self._lost()
                 continue
             attempts += 1
@@ -77,9 +78,8 @@ class Line:
                 await self._lost()
             elif told in _LATER:
                 await self.client.nap(0.1)
-            if is_tried_again and (told in _ELSEWHERE or told in _LATER):
-                continue
-            return Told(told, answer, attempts)
+            else:
+                return Told(told, answer, attempts, unanswered)
 
     async def _lost(self) -> None:
         self._coordinator = None

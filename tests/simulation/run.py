@@ -247,7 +247,7 @@ class Run:
         if self.load is not None:
             self.load.start()
         for number, place in enumerate(self.places):
-            if self.load is not None and place[0] != SAFE:
+            if self.load is not None and place != (SAFE, 0):
                 continue
             for kind, (acks, is_idempotent) in enumerate(((-1, True), (-1, False), (1, False))):
                 client = self._client(f"p{number}.{kind}")

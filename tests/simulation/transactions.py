@@ -83,9 +83,9 @@ class Life:
         try:
             await self.take_over(is_new=True)
             while not self.client.is_closing:
-                await self.client.nap(0.5)
+                await self.client.nap(0.6)
                 if not self.client.is_closing:
-                    await self._transact()
+                    await self.turn()
         except Fenced:
             self.client.history.trace.note("fenced", self.name)
 
@@ -106,8 +106,8 @@ class Life:
             self._sequences.clear()
         self.producer_id, self.producer_epoch = producer_id, producer_epoch
 
-    async def _transact(self) -> Deal | None:
-        """One transaction; None: there was nothing to do."""
+    async def transact(self) -> Deal:
+        """One transaction."""
         self._count += 1
         deal = self.deal = self.ledger.begin(f"{self.name}/{self._count}")
         self._added.clear()
@@ -118,6 +118,10 @@ class Life:
         else:
             await self.end(deal, is_commit=is_commit)
         return deal
+
+    async def turn(self) -> None:
+        """What it does over and over."""
+        await self.transact()
 
     async def work(self, deal: Deal) -> bool:
         """Write somewhere; whether to commit."""
@@ -283,6 +287,21 @@ class Lives:
                 life.cancel()
             # Long enough, now and then, for the clock to end what was left open.
             await self._client.nap(rng.choice((0.01, 0.5, 0.5, 6.0)))
+
+    async def prove(self) -> None:
+        """The id is of use again in a healthy cluster: nobody else is there to fence it off."""
+        self._count += 1
+        life = self._make(self._count)
+        try:
+            async with asyncio.timeout(60):
+                await life.take_over(is_new=True)
+                while (await life.transact()).told != COMMITTED:
+                    pass
+        except (Fenced, TimeoutError) as error:
+            self._client.history.violate(
+                f"I24 {life.name}, producer {life.producer_id} epoch {life.producer_epoch}, "
+                f"could not commit although all was well: {error!r}"
+            )
 
     def _ended(self, life: "asyncio.Task[None]") -> None:
         self._tasks.discard(life)

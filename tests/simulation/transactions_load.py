@@ -13,16 +13,21 @@ from tests.simulation.coordinator_checks import (
     judge_worker,
     unfinished,
 )
+from tests.simulation.groups import GROUP_ID as MEMBERS
+from tests.simulation.groups import GroupLedger, Member, look
 from tests.simulation.groups_line import GROUP, Line
 from tests.simulation.history import Place
 from tests.simulation.oracle import Oracle
 from tests.simulation.transactions import TIMEOUT_MS, Banker, Life, Lives
 from tests.simulation.transactions_ledger import COMMITTED, Ledger
 from tests.simulation.transactions_reader import Auditor
-from tests.simulation.transactions_worker import GROUP_ID, Worker, committed_offset
+from tests.simulation.transactions_worker import GROUP_ID as WORKERS
+from tests.simulation.transactions_worker import Worker, committed_offset
 
 BANK = "bank"
 _BANK_PARTITIONS = 3
+_MEMBERS = 2
+_BANKERS = 2
 _END_S = TIMEOUT_MS / 1000 + 60  # I24.
 _OFFSETS = "__consumer_offsets"
 
@@ -49,6 +54,8 @@ class CoordinatorLoad:
         self._source = source
         self._rng = random.Random(f"coordinators {world.seed}")
         self.ledger = Ledger(world.history)
+        self.group = GroupLedger(world.history, BANK, _BANK_PARTITIONS)
+        self._members: list[Member] = []
         self._lives: list[Lives] = []
         self._auditors: list[Auditor] = []
         self._places = [(BANK, number) for number in range(_BANK_PARTITIONS)]
@@ -66,9 +73,14 @@ class CoordinatorLoad:
         )
 
     def start(self) -> None:
-        for number in range(2):
+        for number in range(_BANKERS):
             self._start(f"t{number}", self._banker)
         self._start("worker", self._worker)
+        for number in range(_MEMBERS):
+            client = self._make_client(f"m{number}")
+            member = Member(client, self.group)
+            self._members.append(member)
+            client.run(member.run)
         for number, place in enumerate(self._places):
             client = self._make_client(f"a{number}")
             auditor = Auditor(client, place, self.ledger)
@@ -104,15 +116,29 @@ class CoordinatorLoad:
         """I24: all that was begun ends, and clients of a healthy cluster are answered."""
         if not await self._until(lambda: all(lives.is_over for lives in self._lives), 60):
             self._world.history.violate("I32 transactional producers were never answered")
+        for bankers in self._lives[:_BANKERS]:
+            await bankers.prove()
+        if not await self._until(self._is_group_whole, 60):
+            told = [(m.generation, m.owned) for m in self._members]
+            self._world.history.violate(f"I28 the group is not stable: {told}")
+        for member in self._members:
+            member.is_stopping = True
         stored = [place for place in oracle.places() if place[0] == _OFFSETS]
         places = [*self._places, *stored]
         if not await self._until(lambda: not unfinished(self._world, oracle, places), _END_S):
             left = unfinished(self._world, oracle, places)
             self._world.history.violate(f"I24 not ended after {_END_S} s: {left[:3]}")
+            return
         async with asyncio.timeout(60):
             for place, auditor in zip(self._places, self._auditors, strict=True):
                 while auditor.position < end_offset(self._world, oracle, place):
                     await auditor.poll()
+
+    def _is_group_whole(self) -> bool:
+        """Whether all are in one generation and share everything."""
+        generations = {member.generation for member in self._members}
+        owned = sorted(partition for member in self._members for partition in member.owned)
+        return len(generations) == 1 and owned == list(self.group.partitions)
 
     async def _until(self, is_done: Callable[[], bool], timeout_s: float) -> bool:
         deadline_s = self._world.loop.time() + timeout_s
@@ -125,7 +151,10 @@ class CoordinatorLoad:
     async def judge(self, oracle: Oracle) -> None:
         history = self._world.history
         judge_transactions(self._world, oracle, self.ledger, self._places)
-        line = Line(self._make_client("judge"), GROUP_ID, GROUP)
+        line = Line(self._make_client("judge"), WORKERS, GROUP)
         async with asyncio.timeout(60):
             committed = await committed_offset(line, self._source)
+            line = Line(line.client, MEMBERS, GROUP)
+            for partition in self.group.partitions:
+                await look(line, self.group, partition)
         judge_worker(history, self.ledger, self._source, committed)

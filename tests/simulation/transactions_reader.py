@@ -86,6 +86,11 @@ class Auditor(CommittedReader):
         super().__init__(client, place)
         self._ledger = ledger
 
+    async def run(self) -> None:
+        while not self._client.is_closing:
+            await self.poll()
+            await self._client.nap(0.6)
+
     def got(self, offset: int, value: bytes) -> None:
         self._client.history.read(self._place, offset, value, self._client.name)
         self._ledger.read(self._place, offset, value, self._client.name)

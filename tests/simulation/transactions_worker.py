@@ -68,18 +68,17 @@ class Worker(Life):
         self._input.waiting.clear()
         self.client.history.trace.note("works from", self.name, self._input.position)
 
-    async def _transact(self) -> Deal | None:
+    async def turn(self) -> None:
         while not self._input.waiting:
             if self.client.is_closing:
-                return None
+                return
             if not await self._input.poll():
                 await self.client.nap(0.1)
-        deal = await super()._transact()
-        if deal is None or deal.told != COMMITTED or self.client.rng.random() < 0.2:
+        deal = await self.transact()
+        if deal.told != COMMITTED or self.client.rng.random() < 0.2:
             await self._go_back()
         else:
             self._input.waiting = [at for at in self._input.waiting if at >= deal.next_input]
-        return deal
 
     async def work(self, deal: Deal) -> bool:
         taken = self._input.waiting[:_RECORDS_MAX]
