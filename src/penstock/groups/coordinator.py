@@ -107,7 +107,8 @@ class GroupCoordinator:
 
     def _ready(self, number: int) -> LedShard:
         led = self._led.get(number)
-        if led is None:
+        # The store may have ended our leader epoch before any image tells of it.
+        if led is None or not led.log.is_led:
             raise NotCoordinator(f"this broker does not lead {OFFSETS_TOPIC}-{number}")
         if not led.is_loaded:
             raise CoordinatorLoadInProgress(f"{OFFSETS_TOPIC}-{number} is being loaded")

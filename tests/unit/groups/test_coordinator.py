@@ -460,6 +460,18 @@ def test_whoever_waits_is_sent_on_when_leadership_is_lost(run: Run) -> None:
     run(story)
 
 
+def test_nothing_is_answered_once_the_store_says_that_the_epoch_is_over(run: Run) -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.lead()
+        cluster.commit(1)
+        assert cluster.offset() == 1
+        cluster.coordinator.led_shard("g").log.partition.step_down(None)
+        with pytest.raises(NotCoordinator):
+            cluster.offset()
+
+    run(story)
+
+
 def test_a_new_epoch_begins_with_what_the_log_says(run: Run) -> None:
     async def story(cluster: Cluster) -> None:
         cluster.lead()
