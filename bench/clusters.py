@@ -119,7 +119,7 @@ class Subject:
                 led.setdefault(part.leader.id, []).append(part.partition)
         return led
 
-    def until_whole(self, topic: str, *, timeout_s: float = 300) -> None:
+    def until_whole(self, topic: str, *, timeout_s: float = 300, every_s: float = 0.25) -> None:
         """Wait until every replica of the topic is in sync."""
 
         def whole() -> bool:
@@ -128,7 +128,7 @@ class Subject:
                 len(p.isr) == len(p.replicas) and p.leader is not None for p in parts
             )
 
-        eventually(whole, timeout_s=timeout_s, every_s=0.25, what=f"all replicas of {topic}")
+        eventually(whole, timeout_s=timeout_s, every_s=every_s, what=f"all replicas of {topic}")
 
     def balance(self, topic: str) -> None:
         """Give every partition of the topic its preferred leader."""

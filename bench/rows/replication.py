@@ -241,7 +241,7 @@ def copied(subject: Subject, plan: Plan) -> float:
     with watched:
         victim.launch()
         started_s = first_byte(victim.data, "bench-copied")
-        subject.until_whole("bench-copied", timeout_s=600)
+        subject.until_whole("bench-copied", timeout_s=600, every_s=0.05)
         seconds = time.perf_counter() - started_s
     if watched.shrunk:
         raise RuntimeError(f"other partitions lost replicas meanwhile: {watched.shrunk}")
