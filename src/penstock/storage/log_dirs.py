@@ -20,6 +20,7 @@ from penstock.storage.meta_properties import (
 )
 from penstock.storage.removal import leave
 from penstock.storage.topic_partition import FUTURE, TopicPartition, leaving_name
+from penstock.storage.unfinished_moves import drop_doubles, mark, unmark
 
 Report = Callable[[str], None]
 
@@ -69,6 +70,7 @@ class LogDirs:
         try:
             dirs.extend(LogDir(Path(path), report=report) for path in paths)
             _check_agreement(dirs)
+            drop_doubles(dirs, report)
         except BaseException:
             for locked in dirs:
                 locked.unlock()
@@ -243,9 +245,12 @@ class LogDirs:
 
     def new_copy(self, log: Log, target: Path, *, now_ms: int) -> Log:
         """An empty log for a partition that lives in another directory, to be filled from it."""
+        home = next(found for found in self.dirs if found.path == target)
+        home.health()
         path = target / leaving_name(log.topic_partition, FUTURE)
         path.mkdir()
-        return Log.open(
+        mark(path)
+        copy = Log.open(
             path,
             config=log.config,
             now_ms=now_ms,
@@ -253,18 +258,21 @@ class LogDirs:
             topic_id=log.topic_id,
             report=self._report,
         )
+        copy.on_failed_disk = home.fail
+        return copy
 
     def take_copy(self, log: Log, copy: Log, *, now_ms: int) -> None:
-        """The copy takes the log's place. First its name: a crash in between costs no record."""
+        """The copy takes the log's place. First its name: a crash in between leaves two."""
         partition = log.topic_partition
         homes = {found.path: found for found in self.dirs}
         leave(copy, copy.dir.with_name(str(partition)))
         old, new = homes[log.dir.parent], homes[copy.dir.parent]
+        path = log.rename_for_delete()  # If that fails, nothing has changed but the copy's name.
+        old.forget(partition)
         new.found[partition] = copy.dir
         new.take(copy)
-        path = log.rename_for_delete()
-        old.forget(partition)
         self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))
+        unmark(copy.dir)
 
     def drop_copy(self, copy: Log, *, now_ms: int) -> None:
         """A copy that is not wanted any more."""

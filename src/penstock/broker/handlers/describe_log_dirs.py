@@ -30,8 +30,12 @@ def handle(request: DescribeLogDirsRequest, context: RequestContext) -> Describe
         if wanted is None or (partition.topic, partition.partition) in wanted:
             hosted.setdefault(partition.log.dir.parent, []).append(partition)
     cordoned = broker.config.cordoned_log_dirs
+    failed = {directory.path for directory in broker.log_dirs.failed}
     response = DescribeLogDirsResponse(
-        results=[_result(path, found, cordoned) for path, found in hosted.items()]
+        results=[
+            _offline(path) if path in failed else _result(path, found, cordoned)
+            for path, found in hosted.items()
+        ]
     )
     for move in broker.partitions.moves_under_way():
         if wanted is None or move.partition.key in wanted:
@@ -69,9 +73,7 @@ def _result(
     try:
         volume = os.statvfs(path)
     except OSError:
-        return DescribeLogDirsResult(
-            error_code=int(ErrorCode.KAFKA_STORAGE_ERROR), log_dir=str(path)
-        )
+        return _offline(path)
     return DescribeLogDirsResult(
         log_dir=str(path),
         topics=_topics(partitions),
@@ -79,6 +81,10 @@ def _result(
         usable_bytes=volume.f_bavail * volume.f_frsize,
         is_cordoned=_EVERY_DIRECTORY in cordoned or str(path) in cordoned,
     )
+
+
+def _offline(path: Path) -> DescribeLogDirsResult:
+    return DescribeLogDirsResult(error_code=int(ErrorCode.KAFKA_STORAGE_ERROR), log_dir=str(path))
 
 
 def _topics(partitions: Sequence[Partition]) -> list[DescribeLogDirsTopic]:

@@ -86,3 +86,10 @@ def test_a_directory_that_is_gone_is_an_error_of_its_own(
     codes = [result.error_code for result in ask(served, 4).results]
     (data_dir / "elsewhere").rename(data_dir / "two")
     assert codes == [ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR]
+
+
+def test_a_directory_whose_disk_failed_is_told_as_such(served: Any) -> None:
+    served.create("t")
+    served.broker.log_dirs.dirs[0].fail(OSError(5, "Input/output error"))
+    (result,) = ask(served, 4).results
+    assert (result.error_code, result.topics) == (ErrorCode.KAFKA_STORAGE_ERROR, [])
