@@ -9,6 +9,9 @@ from tests.simulation.history import History, Place
 from tests.simulation.oracle import Oracle
 from tests.simulation.transactions_ledger import ABORTED, COMMITTED, Deal, Ledger
 
+from penstock.errors import ProtocolError
+from penstock.groups.coordinator import GroupCoordinator
+from penstock.groups.led_shard import LedShard
 from penstock.records.batch import read_records
 from penstock.records.control import ControlType, read_marker
 from penstock.replica.partition import Partition
@@ -38,6 +41,28 @@ def unfinished(world: World, oracle: Oracle, places: Iterable[Place]) -> list[st
                 known = led.shard.transactions.values()
                 wrong += [f"{machine.name}: {one}" for one in known if one.state not in _ENDED]
     return wrong
+
+
+def judge_coordinators(world: World) -> None:
+    """I29: whoever would answer for a partition leads it, in the epoch it was loaded in."""
+    for machine in world.machines:
+        if machine.broker is None:
+            continue
+        groups = machine.broker.groups
+        transactions = machine.broker.transactions.coordinator
+        found = [led.log for led in groups._led.values() if _is_ready(groups, led)]
+        found += [led.log for led in transactions._loaded()]
+        for log in found:
+            partition = log.partition
+            if not partition.is_leader or partition.leader_epoch != log.leader_epoch:
+                world.history.violate(f"I29 {machine.name} answers for {log}: {partition}")
+
+
+def _is_ready(groups: GroupCoordinator, led: LedShard) -> bool:
+    try:
+        return groups._ready(led.log.partition.partition) is led
+    except ProtocolError:
+        return False
 
 
 def _leader(world: World, oracle: Oracle, place: Place) -> Partition | None:
@@ -122,13 +147,15 @@ def judge_worker(history: History, ledger: Ledger, source: Place, committed: int
         if deal.inputs and is_seen(ledger, deal):
             answered += deal.inputs
             ends.append(deal.next_input)
-    expected = sorted(at for at in history.seen[source] if at < max(committed, 0))
-    if sorted(answered) != expected:
-        twice = [at for at, count in Counter(answered).items() if count > 1]
-        missing = sorted(set(expected) - set(answered))
+    trimmed = history.trimmed.get(source, 0)  # What is deleted unread is never answered.
+    expected = {at for at in history.seen[source] if trimmed <= at < max(committed, 0)}
+    twice = [at for at, count in Counter(answered).items() if count > 1]
+    missing = sorted(expected - set(answered))
+    excess = sorted(at for at in set(answered) - expected if at >= trimmed)
+    if twice or missing or excess:
         history.violate(
             f"I22 exactly once: committed {committed}, answered twice {twice}, never {missing}, "
-            f"too many {sorted(set(answered) - set(expected))}"
+            f"too many {excess}"
         )
     if max(ends) != max(committed, 0):
         history.violate(f"I27 answered up to {max(ends)}, the offset committed is {committed}")

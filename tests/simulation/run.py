@@ -185,6 +185,8 @@ class Run:
         async with asyncio.timeout(60):
             await self._until_all_serve()
             await self._make_topics(admin)
+        if self.load is not None:
+            background.append(asyncio.create_task(self.load.watch()))
         self._start_clients()
         await nemesis.rage()
         await nemesis.heal()

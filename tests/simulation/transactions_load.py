@@ -9,6 +9,7 @@ from tests.simulation.clients import Client
 from tests.simulation.cluster import World
 from tests.simulation.coordinator_checks import (
     end_offset,
+    judge_coordinators,
     judge_transactions,
     judge_worker,
     unfinished,
@@ -27,6 +28,7 @@ from tests.simulation.transactions_worker import Worker, committed_offset
 BANK = "bank"
 _BANK_PARTITIONS = 3
 _MEMBERS = 2
+_SAMPLE_S = 0.05
 _BANKERS = 2
 _END_S = TIMEOUT_MS / 1000 + 60  # I24.
 _OFFSETS = "__consumer_offsets"
@@ -71,6 +73,12 @@ class CoordinatorLoad:
             replicas=3,
             settings={"min.insync.replicas": "2"},
         )
+
+    async def watch(self) -> None:
+        """Looks on while all goes on."""
+        while True:
+            await asyncio.sleep(_SAMPLE_S)
+            judge_coordinators(self._world)
 
     def start(self) -> None:
         for number in range(_BANKERS):
