@@ -12,8 +12,6 @@ from tests.support.broker import BrokerProcess
 from tests.support.cluster import Cluster
 from tests.support.waiting import eventually
 
-from penstock.errors import ErrorCode
-
 pytestmark = pytest.mark.skipif(missing_means() is not None, reason=str(missing_means()))
 
 
@@ -74,10 +72,15 @@ def test_one_disk_of_two_goes_offline_alone(
 ) -> None:
     broker = cluster.brokers[2]
     second = broker.directory / "data-2"
+    lying = [topics.create("half-before", partitions=6)]
     with on_a_disk_that_obeys(broker, tmp_path, monkeypatch) as shim:
-        # So many that new ones come to lie in both directories.
-        lying = [topics.create(f"half-{number}", partitions=6) for number in range(2)]
-        until_led_by(cluster, broker, lying, second)
+        cluster.until_in_sync(lying[0])
+        lying.append(topics.create("half-after", partitions=6))  # Where the fewest are.
+        eventually(
+            lambda: bool(led_in(cluster, broker, lying, second)),
+            timeout_s=30,
+            what="the broker to lead on its second disk",
+        )
         with Stream(cluster.bootstrap, lying[0]) as one, Stream(cluster.bootstrap, lying[1]) as two:
             one.until_more()
             two.until_more()
@@ -120,17 +123,3 @@ def led_in(
         for p in cluster.metadata(topic).topics[0].partitions
         if p.leader_id == number and (name := f"{topic}-{p.partition_index}") in there
     ]
-
-
-def until_led_by(
-    cluster: Cluster, broker: BrokerProcess, topics: list[str], directory: Path
-) -> None:
-    eventually(
-        lambda: (
-            bool(led_in(cluster, broker, topics, directory))
-            and bool(led_in(cluster, broker, topics, broker.data))
-        ),
-        timeout_s=30,
-        what=f"broker {broker.port} to lead in both directories",
-    )
-    assert cluster.metadata(topics[0]).topics[0].error_code == ErrorCode.NONE
