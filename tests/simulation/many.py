@@ -26,7 +26,7 @@ _MEMORY = Path("/dev/shm")  # A disk of memory, where there is one.
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seeds", type=int, default=20, help="how many runs")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--first", type=int, help="the first seed; else 0, or a mutant's")
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument("--processes", type=int, default=2, help="how many at once")
     parser.add_argument(
@@ -37,12 +37,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--stop", action="store_true", help="stop at the first violation")
     parser.add_argument("-v", action="store_true", dest="verbose", help="show all that happens")
     asked = parser.parse_args(arguments)
-    seeds = (
-        [asked.seed] if asked.seed is not None else range(asked.first, asked.first + asked.seeds)
-    )
+    mutant = MUTANTS[asked.mutant] if asked.mutant else None
+    first = asked.first if asked.first is not None else mutant.seed if mutant else 0
+    seeds = [asked.seed] if asked.seed is not None else range(first, first + asked.seeds)
     if asked.mutants:
         return hunt(asked.seeds, processes=asked.processes, duration_s=asked.duration)
-    prepare = MUTANTS[asked.mutant].apply if asked.mutant else None
+    prepare = mutant.apply if mutant else None
     reports = []
     for report in run_all(
         seeds,

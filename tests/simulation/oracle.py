@@ -5,6 +5,7 @@ numbers are those of the invariants in docs/adr/0019-simulator.md.
 """
 
 import asyncio
+import itertools
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Protocol
@@ -21,6 +22,7 @@ from penstock.meta.store import Create, Op, Result, Set
 from penstock.replica.partition import Partition
 
 _SAMPLE_S = 0.05
+_JUDGES_EVERY = 4  # Samples; what they look at does not pass by itself.
 
 # Read again and again, and seldom changed.
 _fence_node = lru_cache(maxsize=1000)(FenceNode.decode)
@@ -134,11 +136,21 @@ class Oracle:
     # The brokers, again and again
 
     async def watch(self) -> None:
-        while True:
+        for count in itertools.count():
             await asyncio.sleep(_SAMPLE_S)
-            self.look()
+            self._sample()
+            if count % _JUDGES_EVERY == 0:
+                self._ask_judges()
 
     def look(self) -> None:
+        self._sample()
+        self._ask_judges()
+
+    def _ask_judges(self) -> None:
+        for judge in self.judges:
+            judge.look()
+
+    def _sample(self) -> None:
         for machine, partition in self._hosted():
             self._note_watermark(machine, partition)
         for place, state in list(self._states.items()):
@@ -148,8 +160,6 @@ class Oracle:
             if machine.is_lossy and self._is_whole(machine):
                 machine.is_lossy = False
                 self._world.trace.note("whole again", machine.name)
-        for judge in self.judges:
-            judge.look()
 
     def _hosted(self) -> Iterator[tuple[Machine, Partition]]:
         for machine in self._world.machines:

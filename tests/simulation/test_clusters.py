@@ -52,12 +52,21 @@ def test_a_seed_replays_exactly(seed: str) -> None:
     assert digests[0] == digests[1]
 
 
-QUICK_MUTANTS = ("wait for the high watermark", "cut at all", "elect of ISR and ELR", "sequences")
+QUICK_MUTANTS = (
+    "wait for the high watermark",
+    "cut at all",
+    "elect of ISR and ELR",
+    "sequences",
+    "epoch start",
+    "loss is sticky",
+    "controller fence",
+    "fetch session order",
+)
 
 
 @pytest.mark.parametrize("guard", QUICK_MUTANTS)
 def test_a_guard_that_is_missing_is_noticed(guard: str) -> None:
-    done = simulation("--mutant", guard, "--seeds", "40", "--stop")
+    done = simulation("--mutant", guard, "--seeds", "60", "--stop")
     assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
     assert "1 with violations" in done.stdout
 
