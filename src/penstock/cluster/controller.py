@@ -119,11 +119,16 @@ class Controller:
         random_bytes: RandomBytes = os.urandom,
         settings: Settings = ControlSettings,
         ask_ends: AskEnds | None = None,
+        enter: "Callable[[Controller], None]" = lambda _: None,
+        known: ClusterImage | None = None,
     ) -> "Controller | None":
         """Become the controller and take over the cluster; None if another broker is it.
 
         `min_insync_replicas` is the broker's own setting, for topics that have none. Through
-        `ask_ends` other brokers say how far their logs reach, before an unclean election.
+        `ask_ends` other brokers say how far their logs reach, before an unclean election. `enter`
+        is called as soon as the cluster is known: what is then done about it, such as elections
+        for a broker that is gone, can be followed step by step. What is as in the image `known`
+        so far is taken from there, for then nobody has to look whether it is news.
         """
         won = await _win(store, broker_id, now_ms)
         if won is None:
@@ -140,10 +145,11 @@ class Controller:
             controller_id=broker_id,
             controller_epoch=epoch,
         )
-        ledger = Ledger(image, min_insync_replicas=min_insync_replicas)
+        ledger = Ledger(image, min_insync_replicas=min_insync_replicas, known=known)
         ledger.fill(topics, configs, brokers)
         writes = FencedWrites(PatientStore(store), epoch_version)
         controller = cls(writes, ledger, random_bytes, settings=settings, ask_ends=ask_ends)
+        enter(controller)
         await controller._carry_out(controller._take_over([u.name for u in topics.unsettled]))
         return controller
 
