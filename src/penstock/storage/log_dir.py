@@ -186,6 +186,14 @@ class LogDir:
         self.forget(partition)
         return moved
 
+    def drop(self, partition: TopicPartition) -> Path:
+        """Rename a partition that is not open, to be removed with what else was deleted."""
+        path = self.found[partition]
+        moved = path.rename(path.with_name(leaving_name(partition, DELETE)))
+        self.forget(partition)
+        self.deleted.append(moved)
+        return moved
+
     # Notes
 
     def write_recovery_points(self) -> None:

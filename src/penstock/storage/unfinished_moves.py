@@ -1,0 +1,51 @@
+"""What a crash left of a move between directories: the same partition in two of them.
+
+A copy under way has a name of its own and is dropped at the next start. In the last step it takes
+the log's name, and then the log goes; a crash between the two leaves both. The copy bears a mark
+until the log is gone, so that it is known which is which. Both are whole, and the log stays: what
+was noted of it, such as its high watermark, is in its own directory.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from penstock.storage.log_dir import LogDir
+    from penstock.storage.topic_partition import TopicPartition
+
+MARK: Final = "unfinished-move"
+
+
+def mark(copy: Path) -> None:
+    """Say of a directory that the log it copies may still be there."""
+    (copy / MARK).touch()
+
+
+def unmark(copy: Path) -> None:
+    with suppress(OSError):  # While the log is the only one, a mark that stays does no harm.
+        (copy / MARK).unlink(missing_ok=True)
+
+
+def drop_doubles(dirs: Sequence["LogDir"], report: Callable[[str], None]) -> None:
+    """Let go of copies whose logs are still there; copies that somebody else made stay."""
+    homes: dict[TopicPartition, LogDir] = {}
+    for found in dirs:
+        for partition in tuple(found.found):
+            first = homes.setdefault(partition, found)
+            if first is not found:
+                homes[partition] = _settled(partition, first, found, report)
+
+
+def _settled(
+    partition: "TopicPartition", first: "LogDir", second: "LogDir", report: Callable[[str], None]
+) -> "LogDir":
+    """Which of two directories has the partition from now on."""
+    copies = [one for one in (second, first) if (one.found[partition] / MARK).exists()]
+    if not copies:
+        report(f"{partition} is in {first.path} and in {second.path}: the first one is used")
+        return first
+    dropped = copies[0].drop(partition)
+    report(f"A crash left a copy of {partition} behind; it is renamed to {dropped}")
+    return first if copies[0] is second else second
