@@ -91,9 +91,14 @@ def judge_transactions(
             history.violate(f"I32 nobody leads {place}")
             continue
         _judge_partition(history, place, committed_bytes(leader), ledger.seen.get(place, {}))
+    judge_deals(ledger)
+
+
+def judge_deals(ledger: Ledger) -> None:
+    """Whether what was told of each transaction is what readers of committed records got."""
     counts = Counter(value for seen in ledger.seen.values() for value in seen.values())
     for deal in ledger.deals:
-        _judge_deal(history, deal, counts)
+        _judge_deal(ledger.history, deal, counts)
 
 
 def _judge_partition(
