@@ -147,8 +147,8 @@ class Fetcher:
         self._task.cancel()
 
     async def ended(self) -> None:
-        with suppress(asyncio.CancelledError):
-            await self._task
+        """Wait for the end; who is cancelled while waiting here hears of it."""
+        await asyncio.wait([self._task])
 
     async def _run(self) -> None:
         try:

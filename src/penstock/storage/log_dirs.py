@@ -20,7 +20,7 @@ from penstock.storage.meta_properties import (
 )
 from penstock.storage.removal import leave
 from penstock.storage.topic_partition import FUTURE, TopicPartition, leaving_name
-from penstock.storage.unfinished_moves import drop_doubles, mark, unmark
+from penstock.storage.unfinished_moves import drop_unfinished, mark, unmark
 
 Report = Callable[[str], None]
 
@@ -69,8 +69,9 @@ class LogDirs:
         dirs: list[LogDir] = []
         try:
             dirs.extend(LogDir(Path(path), report=report) for path in paths)
-            _check_agreement(dirs)
-            drop_doubles(dirs, report)
+            _check_owner(dirs)
+            drop_unfinished(dirs, report)
+            _check_doubles(dirs)
         except BaseException:
             for locked in dirs:
                 locked.unlock()
@@ -323,9 +324,8 @@ class LogDirs:
             found.close(self._broker_epoch)
 
 
-def _check_agreement(dirs: Sequence[LogDir]) -> None:
-    """All directories must be of one broker, and no partition may be in two of them."""
-    seen: dict[TopicPartition, Path] = {}
+def _check_owner(dirs: Sequence[LogDir]) -> None:
+    """All directories must be of one broker."""
     identified = [found for found in dirs if found.identity.broker_id is not None]
     for found in identified[1:]:
         first = identified[0]
@@ -334,6 +334,11 @@ def _check_agreement(dirs: Sequence[LogDir]) -> None:
                 f"log.dirs: {first.path} and {found.path} belong to different brokers or clusters; "
                 "name only directories of one broker"
             )
+
+
+def _check_doubles(dirs: Sequence[LogDir]) -> None:
+    """No partition may be in two of them."""
+    seen: dict[TopicPartition, Path] = {}
     for found in dirs:
         for partition, path in found.found.items():
             if partition in seen:

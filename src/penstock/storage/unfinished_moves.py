@@ -28,24 +28,20 @@ def unmark(copy: Path) -> None:
         (copy / MARK).unlink(missing_ok=True)
 
 
-def drop_doubles(dirs: Sequence["LogDir"], report: Callable[[str], None]) -> None:
-    """Let go of copies whose logs are still there; copies that somebody else made stay."""
+def drop_unfinished(dirs: Sequence["LogDir"], report: Callable[[str], None]) -> None:
+    """Let go of marked copies whose logs are still there; any other double is not ours to settle.
+
+    Where both are marked an earlier crash came just before a mark was taken off: both are whole.
+    """
     homes: dict[TopicPartition, LogDir] = {}
     for found in dirs:
         for partition in tuple(found.found):
             first = homes.setdefault(partition, found)
-            if first is not found:
-                homes[partition] = _settled(partition, first, found, report)
-
-
-def _settled(
-    partition: "TopicPartition", first: "LogDir", second: "LogDir", report: Callable[[str], None]
-) -> "LogDir":
-    """Which of two directories has the partition from now on."""
-    copies = [one for one in (second, first) if (one.found[partition] / MARK).exists()]
-    if not copies:
-        report(f"{partition} is in {first.path} and in {second.path}: the first one is used")
-        return first
-    dropped = copies[0].drop(partition)
-    report(f"A crash left a copy of {partition} behind; it is renamed to {dropped}")
-    return first if copies[0] is second else second
+            if first is found:
+                continue
+            for copy in (found, first):
+                if (copy.found[partition] / MARK).exists():
+                    homes[partition] = first if copy is found else found
+                    dropped = copy.drop(partition)
+                    report(f"A crash left a copy of {partition} behind; it is {dropped} now")
+                    break

@@ -1,12 +1,14 @@
 """Replicas move between the directories of a broker while they go on serving."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from tests.unit.replica.replicas import append, bytes_of
 
 from penstock.broker.handlers import alter_replica_log_dirs, describe_log_dirs
@@ -17,7 +19,7 @@ from penstock.cluster.image import (
     PartitionState,
     TopicImage,
 )
-from penstock.errors import ErrorCode
+from penstock.errors import ConfigError, ErrorCode
 from penstock.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -26,6 +28,8 @@ from penstock.protocol.messages.alter_replica_log_dirs import (
 from penstock.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from penstock.replica.partition import Partition
 from penstock.replica.table import PartitionTable
+from penstock.storage import log_dirs
+from penstock.storage.log import Log
 from penstock.storage.log_config import LogConfig
 from penstock.storage.log_dirs import LogDirs
 from penstock.storage.topic_partition import TopicPartition
@@ -207,3 +211,83 @@ def test_a_copy_that_a_crash_left_is_no_log(tmp_path: Path) -> None:
         found.close()
 
     asyncio.run(story())
+
+
+def dies(*_: object, **__: object) -> None:
+    os._exit(DEAD)
+
+
+def before(step: Callable[..., Any]) -> Callable[..., None]:
+    return dies
+
+
+def after(step: Callable[..., Any]) -> Callable[..., None]:
+    def done(*arguments: Any, **named: Any) -> None:
+        step(*arguments, **named)
+        dies()
+
+    return done
+
+
+DEAD = 77
+STEPS: dict[str, tuple[object, str, Callable[..., Any], bool]] = {
+    "before the copy has the name": (log_dirs, "leave", before, False),
+    "after the copy has the name": (log_dirs, "leave", after, False),
+    "after the log is gone": (Log, "rename_for_delete", after, True),
+    "before the mark is gone": (log_dirs, "unmark", before, True),
+    "after the mark is gone": (log_dirs, "unmark", after, True),
+}
+
+
+@pytest.mark.parametrize("crash", STEPS)
+@pytest.mark.parametrize("is_backwards", [False, True])
+def test_a_crash_in_the_last_step_of_a_move_leaves_one_log_with_everything(
+    tmp_path: Path, crash: str, is_backwards: bool
+) -> None:
+    place, name, when, is_moved = STEPS[crash]
+
+    async def moved_until_dead() -> None:
+        async with running(tmp_path) as broker:
+            home, other = broker.partition.log.dir.parent, broker.other
+            for _ in range(60):
+                append(broker.partition, b"x" * 500)
+            if is_backwards:  # So that neither directory is first by luck.
+                broker.move(other)
+                await broker.until(lambda: broker.partition.log.dir.parent == other)
+                broker.log_dirs.delete_expired(1)
+                home, other = other, home
+            (tmp_path / "home").write_text(str(home))
+            (tmp_path / "other").write_text(str(other))
+            (tmp_path / "content").write_bytes(bytes_of(broker.partition))
+            setattr(place, name, when(getattr(place, name)))
+            broker.move(other)
+            await broker.until(lambda: broker.copies() == [])
+
+    child = os.fork()
+    if not child:
+        try:
+            asyncio.run(moved_until_dead())
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == DEAD
+
+    async def found_again() -> None:
+        async with running(tmp_path) as broker:
+            expected = (tmp_path / ("other" if is_moved else "home")).read_text()
+            assert broker.partition.log.dir == Path(expected) / "t-0"
+            assert bytes_of(broker.partition) == (tmp_path / "content").read_bytes()
+            assert append(broker.partition, b"on") == 60
+            broker.log_dirs.delete_expired(60_001)
+            there = [p for path in broker.paths for p in path.iterdir() if p.is_dir()]
+            assert there == [broker.partition.log.dir]
+
+    asyncio.run(found_again())
+
+
+def test_a_copy_that_somebody_made_by_hand_is_left_alone(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a", "b")]
+    for path in paths:
+        (path / "t-0").mkdir(parents=True)
+    with pytest.raises(ConfigError, match="remove one of them"):
+        LogDirs.open(paths, now_ms=0, report=lambda _: None)
+    assert all((path / "t-0").is_dir() for path in paths)
