@@ -3,9 +3,10 @@
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+import pytest
 from tests.support.broker import BrokerProcess
 from tests.support.cluster import Cluster
 from tests.support.processes import HOST
@@ -30,7 +31,9 @@ def broker_for(directory: Path, connect: str) -> BrokerProcess:
 
 def test_a_broker_waits_for_a_zookeeper_that_starts_later_and_again(tmp_path: Path) -> None:
     zookeeper = ZooKeeperProcess(tmp_path / "zookeeper")
-    with zookeeper, broker_for(tmp_path / "broker", zookeeper.connect) as broker:
+    with ExitStack() as stack:
+        stack.callback(zookeeper.kill)
+        broker = stack.enter_context(broker_for(tmp_path / "broker", zookeeper.connect))
         broker.launch()
         eventually(lambda: "KafkaConfig values" in broker.log, what="the broker to begin")
         zookeeper.start()
@@ -90,6 +93,7 @@ def test_a_server_that_takes_the_connection_and_stays_silent_is_asked_again(
         broker.start(timeout_s=60)
 
 
+@pytest.mark.long
 def test_a_zookeeper_that_never_gives_a_session_is_told(cluster: Cluster, tmp_path: Path) -> None:
     with (
         deaf_server(cluster.zookeeper.port, silent=100) as port,
