@@ -25,6 +25,7 @@ NATURE = contextvars.Context()
 
 _START_S = 1000.0  # Not zero, which some code may take for "never".
 _THREAD_DELAY_S = 0.002
+_STEPS_MAX = 800_000  # Ten times what the busiest run needs.
 
 
 class _Numbered:
@@ -53,6 +54,10 @@ class _Task(_Numbered, asyncio.Task[Any]):
 
 class Deadlock(Exception):
     """Nothing is ready and no timer is set, so nothing would ever happen again."""
+
+
+class Restless(Exception):
+    """So much happens in so little time that somebody must be going in circles."""
 
 
 class Process:
@@ -163,6 +168,8 @@ class VirtualLoop(base_events.BaseEventLoop):
         """There is nothing to shut down."""
 
     def _run_once(self) -> None:
+        if self.steps > _STEPS_MAX:
+            raise Restless(f"{self.steps} steps until {self._now_s:.3f} s")
         if not self._ready:
             self._jump()
         while self._timers and self._timers[0][0] <= self._now_s:
