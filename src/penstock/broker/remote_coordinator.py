@@ -25,7 +25,9 @@ from penstock.transactions.coordinator import STATE_TOPIC
 from penstock.transactions.transaction import Identity, TopicPartition
 
 _CHANNEL = "transactions"
-_ANSWER_S = 30.0
+# Well below the timeouts of producers and transactions: what a peer that went away without a word
+# holds up is every transaction that begins with its coordinator. Asking twice does no harm.
+_ANSWER_S = 5.0
 
 
 class _Wish(NamedTuple):
