@@ -226,9 +226,18 @@ class Log(LogState):
 
     def _next_base(self, append: Append) -> int:
         """A segment begins where the one before ends, which recovery counts on; see `_is_hole`."""
-        end_offset = self.log_end_offset
+        end_offset = self._end_of_records()
         is_too_far = append.next_offset - 1 - end_offset > INT_MAX
         return append.first_offset if is_too_far else end_offset
+
+    def _end_of_records(self) -> int:
+        """Where the log ends, unless it was cut amid offsets that have no records: before them.
+
+        A compacted log has such places anyway, and keeps in the segment's name how far it came.
+        """
+        if self.config.is_compacted:
+            return self.log_end_offset
+        return self._find(lambda _: self.row.active.next_offset())
 
     def _undo(self, segment: Segment, aborted_count: int, epochs: tuple[EpochStart, ...]) -> None:
         self.epoch_history.restore(epochs)
@@ -252,7 +261,7 @@ class Log(LogState):
         """Begin a new segment, unless the active one is empty."""
         with self._lock, self._storage_errors():
             if self.row.active.size:
-                roll(self, self.log_end_offset, now_ms)
+                roll(self, self._end_of_records(), now_ms)
 
     # Reading
 

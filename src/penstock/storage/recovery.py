@@ -343,14 +343,21 @@ def _note_epoch(
     header: BatchHeader, epochs: list[EpochStart], known: Mapping[int, int], end_offset: int
 ) -> None:
     """The batches are the truth; a start that was noted holds as far as it fits between them."""
-    epoch = header.leader_epoch
+    epoch, offset = header.leader_epoch, header.base_offset
     while epochs and epochs[-1].epoch > epoch:
         epochs.pop()
-    if epoch > (epochs[-1].epoch if epochs else -1):
-        start_offset = known.get(epoch, header.base_offset)
-        if not end_offset <= start_offset <= header.base_offset:
-            start_offset = header.base_offset
-        epochs.append(EpochStart(epoch, start_offset))
+    latest = epochs[-1].epoch if epochs else -1
+    if epoch == latest:
+        return
+    epochs += [  # Epochs between may have begun where no record is.
+        EpochStart(noted, start)
+        for noted, start in sorted(known.items())
+        if latest < noted < epoch and end_offset <= start < offset
+    ]
+    start_offset = known.get(epoch, offset)
+    if not end_offset <= start_offset <= offset:
+        start_offset = offset
+    epochs.append(EpochStart(epoch, start_offset))
 
 
 def _check_order(segment: Segment, header: BatchHeader, end_offset: int) -> None:
