@@ -23,7 +23,7 @@ from penstock.cluster.image import (
     PartitionKey,
     TopicImage,
 )
-from penstock.cluster.image_load import load_brokers, load_configs, load_topics
+from penstock.cluster.image_load import Unsettled, load_brokers, load_configs, load_topics
 from penstock.cluster.leader_elections import (
     UNCLEAN,
     AskEnds,
@@ -150,7 +150,7 @@ class Controller:
         writes = FencedWrites(PatientStore(store), epoch_version)
         controller = cls(writes, ledger, random_bytes, settings=settings, ask_ends=ask_ends)
         enter(controller)
-        await controller._carry_out(controller._take_over([u.name for u in topics.unsettled]))
+        await controller._carry_out(controller._take_over(topics.unsettled))
         return controller
 
     @property
@@ -362,9 +362,10 @@ class Controller:
             if not isinstance(failure.reason, BadVersion | NoNode):
                 raise
 
-    async def _take_over(self, unsettled: Sequence[str]) -> None:
-        for name in unsettled:
-            await self._topics.look_again(name)
+    async def _take_over(self, unsettled: Sequence[Unsettled]) -> None:
+        await self._topics.align_ids(unsettled)
+        for left in unsettled:
+            await self._topics.look_again(left.name)
         await self._reconcile_brokers()
         await self._align_min_isr()
 

@@ -19,7 +19,7 @@ from penstock.meta.store import Create, Delete, Op, Set
 T = TypeVar("T")
 
 _OPS_PER_PARTITION = 2  # Its node and its state.
-_OPS_PER_TOPIC = 3  # Its node, the one above its partitions, its settings.
+_OPS_PER_TOPIC = 4  # Its node, its id, the one above its partitions, its settings.
 
 
 def topic_node(topic: TopicImage) -> TopicNode:
@@ -40,8 +40,7 @@ def op_count(partition_count: int) -> int:
 def creation_ops(topic: TopicImage, config: Op) -> list[Op]:
     """All of a small topic; `config` writes its settings."""
     return [
-        Create(znodes.topic_path(topic.name), topic_node(topic).encode()),
-        Create(znodes.partitions_path(topic.name)),
+        *_first_creation_ops(topic, topic_node(topic)),
         *_partition_creations(topic.name, topic.partitions.items()),
         config,
     ]
@@ -51,12 +50,7 @@ async def create_large(writes: FencedWrites, topic: TopicImage, config: Op) -> i
     """Returns the version its node has in the end."""
     node = topic_node(topic)
     begun = node._replace(partitions={}, unsettled=(0, len(topic.partitions)))
-    await writes.commit(
-        [
-            Create(znodes.topic_path(topic.name), begun.encode()),
-            Create(znodes.partitions_path(topic.name)),
-        ]
-    )
+    await writes.commit(_first_creation_ops(topic, begun))
     await _create_partitions(writes, topic.name, topic.partitions)
     await writes.commit([Set(znodes.topic_path(topic.name), node.encode(), 0), config])
     return 1
@@ -85,7 +79,11 @@ async def delete(
     if op_count(len(topic.partitions)) <= writes.ops_max:
         numbers = topic.partitions
         await writes.commit(
-            [*_removal_ops(topic.name, numbers), *_last_removal_ops(topic.name), *config]
+            [
+                *_removal_ops(topic.name, numbers),
+                *_last_removal_ops(topic.name, topic.topic_id),
+                *config,
+            ]
         )
         return
     node = topic_node(topic)._replace(
@@ -105,7 +103,7 @@ async def settle(writes: FencedWrites, left: Unsettled) -> int | None:
     for some in in_batches(numbers, writes.ops_max // _OPS_PER_PARTITION):
         await writes.commit(await _removals_of_existing(writes, left.name, some))
     if not left.node.partitions:
-        await writes.commit(_last_removal_ops(left.name))
+        await writes.commit(_last_removal_ops(left.name, left.node.topic_id))
         return None
     settled = left.node._replace(unsettled=None)
     path = znodes.topic_path(left.name)
@@ -146,8 +144,20 @@ def _removal_ops(topic: str, numbers: Iterable[int]) -> list[Op]:
     ]
 
 
-def _last_removal_ops(topic: str) -> list[Op]:
-    return [Delete(znodes.partitions_path(topic)), Delete(znodes.topic_path(topic))]
+def _first_creation_ops(topic: TopicImage, node: TopicNode) -> list[Op]:
+    return [
+        Create(znodes.topic_path(topic.name), node.encode()),
+        Create(znodes.topic_id_path(topic.topic_id)),
+        Create(znodes.partitions_path(topic.name)),
+    ]
+
+
+def _last_removal_ops(topic: str, topic_id: bytes) -> list[Op]:
+    return [
+        Delete(znodes.partitions_path(topic)),
+        Delete(znodes.topic_id_path(topic_id)),
+        Delete(znodes.topic_path(topic)),
+    ]
 
 
 def in_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -177,6 +177,20 @@ class Topics:
         await self._take_over(name, node, version)
         return None
 
+    async def align_ids(self, unsettled: Sequence[Unsettled]) -> None:
+        """Every topic has the node of its id, also one that came from elsewhere; nobody else."""
+        wanted = {topic.topic_id for topic in self._ledger.image.topics.values()}
+        wanted |= {left.node.topic_id for left in unsettled}
+        paths = {znodes.topic_id_path(topic_id) for topic_id in wanted}
+        found = {
+            f"{znodes.TOPIC_IDS}/{name}"
+            for name in await self._writes.store.children(znodes.TOPIC_IDS)
+        }
+        ops: list[Op] = [Create(path) for path in sorted(paths - found)]
+        ops += [Delete(path) for path in sorted(found - paths)]
+        for some in topic_steps.in_batches(ops, self._writes.ops_max):
+            await self._writes.commit(some)
+
     def _plan_one(self, new: NewTopic, planned: Mapping[str, set[str]]) -> Planned:
         check_topic_name(new.name)
         metric = metric_name(new.name)
@@ -294,8 +308,16 @@ class Topics:
             return
         states = await load_states(self._writes.store, [(name, n) for n in node.partitions])
         _refuse_inconsistent(name, node, states)
+        await self._note_id(node.topic_id)
         self._names_by_metric.setdefault(metric_name(name), set()).add(name)
         self._ledger.publish(ImageDelta(topics={name: topic_image(name, node, states)}))
+
+    async def _note_id(self, topic_id: bytes) -> None:
+        try:
+            await self._writes.commit([Create(znodes.topic_id_path(topic_id))])
+        except MultiFailed as failure:
+            if not isinstance(failure.reason, NodeExists):
+                raise
 
     def _forget(self, name: str) -> None:
         self._ledger.topic_versions.pop(name, None)

@@ -33,6 +33,7 @@ REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_ELECTION = "/admin/preferred_replica_election"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FENCES = "/ext/fence"
+TOPIC_IDS = "/ext/topic_ids"
 
 _PLAIN = re.compile("[a-zA-Z0-9_<>-][a-zA-Z0-9._<>-]*", re.ASCII)
 _UNSAFE = re.compile(rb"[^a-zA-Z0-9._-]")
@@ -56,6 +57,7 @@ PERSISTENT_PATHS = (
     PRODUCER_ID_BLOCK,
     "/ext",
     FENCES,
+    TOPIC_IDS,
 )
 
 
@@ -65,6 +67,15 @@ def broker_path(broker_id: int) -> str:
 
 def fence_path(broker_id: int) -> str:
     return f"{FENCES}/{broker_id}"
+
+
+def topic_id_path(topic_id: bytes) -> str:
+    """There as long as the topic is, and never again.
+
+    Versions of a topic's nodes begin anew when it is deleted and made again. Whoever writes by
+    such a version and may not know checks this as well.
+    """
+    return f"{TOPIC_IDS}/{uuid_text(topic_id)}"
 
 
 def topic_path(topic: str) -> str:

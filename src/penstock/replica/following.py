@@ -75,7 +75,11 @@ def take_answer(
         return Taken.OUT_OF_RANGE if is_outside else Taken.FAILED
     diverging = data.diverging_epoch
     if diverging.end_offset >= 0:
-        cut_where_logs_part(partition, diverging.epoch, diverging.end_offset)
+        end = cut_where_logs_part(partition, diverging.epoch, diverging.end_offset)
+        if end <= data.log_start_offset:
+            # What is left of ours the leader has deleted, or never had: nobody could tell which,
+            # should the note of where the log starts be lost.
+            partition.log.truncate_fully_and_start_at(data.log_start_offset)
         return Taken.CUT
     has_records = bool(data.records)
     if has_records:

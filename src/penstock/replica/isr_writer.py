@@ -8,6 +8,7 @@ go into one multi. Where one of them is refused, each is tried for itself.
     somebody else wrote first  read again: still our leader epoch, then adopt and try anew;
                                else stand down, for another leads
     a fence moved              nobody joins; the next fetch may propose it again
+    the topic's id is gone     it was deleted, and what has its name is another: stand down
     the store is away          nothing happened; tried again later, records go on meanwhile
     no answer came             whoever may have joined counts, until a read or a write shows more
 """
@@ -19,6 +20,7 @@ from collections.abc import Callable, Sequence
 from penstock.cluster import znodes
 from penstock.cluster.image import PartitionKey
 from penstock.meta.store import (
+    ANY_VERSION,
     Check,
     MetaStore,
     MultiFailed,
@@ -140,14 +142,17 @@ class IsrWriter:
         except MultiFailed as failure:
             partition.around.isr_failed_count += 1
             partition.settle_refused(proposal)
-            if not isinstance(failure.op, Check):
+            if failure.op.path == znodes.topic_id_path(partition.topic_id):
+                self._is_gone(partition)
+            elif not isinstance(failure.op, Check):
                 await self._read_again([partition])
         else:
             self._accepted([work])
 
     async def _put(self, batch: Sequence[Work]) -> None:
         try:
-            await self._store.multi([op for work in batch for op in _ops(*work)])
+            # What several of them check alike is checked once.
+            await self._store.multi(list(dict.fromkeys(op for work in batch for op in _ops(*work))))
         except (MultiFailed, StoreUnavailable):
             raise
         except BaseException as error:  # Even a cancellation leaves open what the store did.
@@ -181,11 +186,13 @@ class IsrWriter:
     async def _read_again(self, partitions: Sequence[Partition]) -> None:
         """Adopt what the store holds: another in-sync set, or that another leads."""
         paths = [znodes.state_path(*partition.key) for partition in partitions]
-        nodes = await self._store.multi_get(paths)
-        for partition, path, node in zip(partitions, paths, nodes, strict=True):
-            if node is None:
-                log.info("%s is gone from the metadata store", partition)
-                partition.step_down(None)
+        # Behind the states: if a topic's id is still there, its state was not another topic's.
+        ids = [znodes.topic_id_path(partition.topic_id) for partition in partitions]
+        nodes = await self._store.multi_get([*paths, *ids])
+        states, marks = nodes[: len(paths)], nodes[len(paths) :]
+        for partition, path, node, mark in zip(partitions, paths, states, marks, strict=True):
+            if node is None or mark is None:
+                self._is_gone(partition)
                 continue
             data, stat = node
             state = znodes.decode_state(path, data, stat.version)
@@ -197,11 +204,14 @@ class IsrWriter:
             else:
                 self._later[partition] = None  # The read was no newer than what we know.
 
+    def _is_gone(self, partition: Partition) -> None:
+        log.info("%s is gone from the metadata store", partition)
+        partition.step_down(None)
+
 
 def _ops(partition: Partition, proposal: Proposal) -> list[Op]:
-    checks: list[Op] = [
-        Check(znodes.fence_path(broker), version) for broker, version in proposal.fences
-    ]
+    checks: list[Op] = [Check(znodes.topic_id_path(partition.topic_id), ANY_VERSION)]
+    checks += [Check(znodes.fence_path(broker), version) for broker, version in proposal.fences]
     path, data = znodes.state_path(*partition.key), znodes.encode_state(proposal.state)
     return [*checks, Set(path, data, proposal.base.partition_epoch)]
 
@@ -210,7 +220,7 @@ def _in_batches(work: Sequence[Work], ops_max: int) -> list[list[Work]]:
     batches: list[list[Work]] = []
     size = ops_max
     for one in work:
-        count = 1 + len(one[1].fences)
+        count = 2 + len(one[1].fences)
         if size + count > ops_max:
             batches.append([])
             size = 0

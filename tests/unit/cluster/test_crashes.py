@@ -17,7 +17,7 @@ from penstock.cluster.registration import register
 from penstock.meta.sqlite import SqliteStore
 from penstock.meta.store import MetaStore, Op, Result
 
-WRITES_MAX = 40
+WRITES_MAX = 45
 
 
 class Killed(BaseException):

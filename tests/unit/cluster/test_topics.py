@@ -19,7 +19,8 @@ from penstock.errors import (
     UnknownTopicOrPartition,
 )
 from penstock.meta.sqlite import SqliteStore
-from penstock.meta.store import Op, Result, StoreUnavailable
+from penstock.meta.store import Create, Delete, Op, Result, StoreUnavailable
+from penstock.protocol.primitives import uuid_text
 
 
 def topic(name: str, partitions: int = 1, factor: int = 1, **configs: str) -> NewTopic:
@@ -53,6 +54,34 @@ async def test_a_new_topic_is_in_the_store_and_in_the_image(cluster: Any) -> Non
         assert (state.leader_epoch, state.partition_epoch, state.controller_epoch) == (0, 0, 1)
     assert await nodes_of(cluster, "t") == ([str(n) for n in range(6)], ["t"])
     assert (await cluster.restart(0)).image.topics["t"].topic_id == made.topic_id
+
+
+async def ids_in(cluster: Any) -> list[str]:
+    return sorted(await (await cluster.session(0)).children(znodes.TOPIC_IDS))
+
+
+@pytest.mark.parametrize("partitions", [2, 20])
+async def test_a_topic_has_a_node_of_its_id_as_long_as_it_is_there(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch, partitions: int
+) -> None:
+    monkeypatch.setattr(SqliteStore, "ops_per_multi_max", 10)  # Twenty take several steps.
+    controller = await cluster.start(0)
+    first = await cluster.create(controller, "t", partitions)
+    assert await ids_in(cluster) == [uuid_text(first.topic_id)]
+    assert await controller.delete_topics(["t"]) == [None]
+    assert await ids_in(cluster) == []
+    second = await cluster.create(controller, "t", partitions)
+    assert await ids_in(cluster) == [uuid_text(second.topic_id)] != [uuid_text(first.topic_id)]
+
+
+async def test_ids_are_put_in_order_by_the_next_controller(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    made = await cluster.create(controller, "t")
+    store = await cluster.session(0)
+    left = znodes.topic_id_path(bytes(range(16)))
+    await store.multi([Delete(znodes.topic_id_path(made.topic_id)), Create(left)])
+    await cluster.restart(0)
+    assert await ids_in(cluster) == [uuid_text(made.topic_id)]
 
 
 async def test_the_random_start_is_the_givers(cluster: Any) -> None:

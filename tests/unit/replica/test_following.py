@@ -86,12 +86,24 @@ def test_an_answer_to_an_older_question_changes_nothing(follower: Partition) -> 
 
 def test_where_logs_part_nothing_but_the_end_moves(follower: Partition) -> None:  # KAFKA-14704
     take(follower, data(copied(0, b"a", epoch=3), copied(1, b"b", epoch=4), high_watermark=1))
-    answer = data(copied(2, b"never"), high_watermark=2, start=1)
+    answer = data(copied(2, b"never"), high_watermark=2)
     answer.diverging_epoch = EpochEndOffset(epoch=3, end_offset=1)
     assert take(follower, answer) is Taken.CUT
     log = follower.log
     assert (log.log_end_offset, log.high_watermark, log.log_start_offset) == (1, 1, 0)
     assert log.latest_epoch == 3
+
+
+def test_nothing_stays_of_a_log_that_parts_where_the_leaders_begins(follower: Partition) -> None:
+    """The leader has deleted those records: ours may be others, and would come back as them."""
+    take(follower, data(copied(0, b"a", epoch=3), copied(1, b"b", epoch=3), high_watermark=0))
+    answer = data(high_watermark=2, start=1)
+    answer.diverging_epoch = EpochEndOffset(epoch=3, end_offset=1)
+    assert take(follower, answer) is Taken.CUT
+    log = follower.log
+    assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (1, 1, 1)
+    assert not log.epochs
+    assert [path.name for path in log.dir.glob("*.log")] == ["00000000000000000001.log"]
 
 
 def test_an_epoch_without_records_is_cut_too(follower: Partition) -> None:  # KAFKA-10706
