@@ -158,6 +158,7 @@ class LogDirs:
         """The log of a partition: open already, on disk, or new."""
         home = self._home(partition)
         if home is not None:
+            home.health()
             if partition in home.logs:
                 return home.logs[partition]
             try:

@@ -57,6 +57,8 @@ def test_a_write_that_fails_for_good_takes_the_directory_offline_and_no_other(
     fill(second, 1)
     assert open_log(dirs, 3).dir.parent == second.dir.parent
     with pytest.raises(KafkaStorage, match="offline"):
+        open_log(dirs, 0)  # Though it is open: nobody shall host it again.
+    with pytest.raises(KafkaStorage, match="offline"):
         dirs.dirs[0].open_log(first.topic_partition, topic_id=ID, config=SMALL, now_ms=0)
 
 

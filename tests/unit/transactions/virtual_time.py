@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class _Impatient(selectors.SelectSelector):
+class _Impatient(selectors.DefaultSelector):
     """Reports what is ready now; time that would have been waited goes to the loop's clock."""
 
     def __init__(self) -> None:
