@@ -178,6 +178,10 @@ class InSync:
     def adopt(self, state: PartitionState, *, now_ms: int) -> None:
         """A newer state of this leader epoch; whatever was proposed before it is settled."""
         joined = set(state.isr) - set(self.state.isr)
+        for broker_id in {*self.state.isr} - {*state.isr}:
+            # Whoever took it out had a reason: it joins by what it fetches from now on.
+            if broker_id in self.followers:
+                self.followers[broker_id].fetch_offset = -1
         self.state = state
         for broker in joined - {self._broker_id}:
             follower = self.followers.get(broker)
