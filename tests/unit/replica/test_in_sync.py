@@ -74,6 +74,18 @@ def propose(
     )
 
 
+def test_who_was_taken_out_joins_again_only_by_a_later_fetch() -> None:
+    """Its disk may have failed: what it had fetched before says nothing any more."""
+    it = led(A, B)
+    fetch(it, A, 10)
+    it.adopt(it.state._replace(isr=(LEADER, B), partition_epoch=9), now_ms=0)
+    assert propose(it) is None
+    fetch(it, A, 10)
+    joining = propose(it)
+    assert joining is not None
+    assert joining.joining == (A,)
+
+
 # The high watermark
 
 
