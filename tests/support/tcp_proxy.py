@@ -38,8 +38,8 @@ class TcpProxy:
         with contextlib.suppress(OSError):  # The listener is closed.
             while True:
                 client, _ = self._listener.accept()
-                self.accepted += 1
                 self._serve(client)
+                self.accepted += 1  # Now: who waits for one to cut must find it.
 
     def _serve(self, client: socket.socket) -> None:
         if self._is_cut.is_set():
