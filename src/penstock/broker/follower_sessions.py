@@ -66,7 +66,7 @@ class Entry:
         if partition is self.partition:
             return
         if self.partition is not None:
-            self.partition.unwatch_as_follower(self)
+            self.partition.unwatch_as_follower(self, self.session.seen)
         self.partition = partition
         if partition is not None:
             partition.watch_as_follower(self)

@@ -47,6 +47,7 @@ class Follower:
         "fetch_offset",
         "log_start_offset",
         "seen",
+        "taken_out_ms",
     )
 
     def __init__(self, broker_id: int, *, caught_up_ms: int) -> None:
@@ -57,7 +58,8 @@ class Follower:
         self.caught_up_ms = caught_up_ms  # When it last had everything.
         self.fetch_ms = NEVER_MS
         self.fetch_end = UNKNOWN  # Our end at its last fetch.
-        self.seen: Seen | None = None  # None: it has not fetched in a session.
+        self.seen: Seen | None = None  # None: it is in no session.
+        self.taken_out_ms = NEVER_MS - 1  # When we had last heard of it as it left the set.
 
     def __repr__(self) -> str:
         return f"Follower({self.broker_id}, epoch {self.broker_epoch}, at {self.fetch_offset})"
@@ -86,6 +88,14 @@ class Follower:
     def heard_ms(self) -> int:
         """When it last asked for anything."""
         return self.fetch_ms if self.seen is None else max(self.fetch_ms, self.seen.at_ms)
+
+    @property
+    def is_back(self) -> bool:
+        """Whether it asked since it was taken out: what it had before then says nothing.
+
+        Whoever took it out had a reason; its disk may have failed.
+        """
+        return self.heard_ms > self.taken_out_ms
 
     def is_caught_up(self, log_end_offset: int, *, now_ms: int, lag_ms_max: int) -> bool:
         return self.fetch_offset == log_end_offset or now_ms - self.caught_up_ms <= lag_ms_max
@@ -167,6 +177,12 @@ class InSync:
         )
         return follower
 
+    def left_session(self, seen: Seen) -> None:
+        """A follower no longer asks for this partition in its session, and goes on in others."""
+        for follower in self.followers.values():
+            if follower.seen is seen:
+                follower.seen = None
+
     def note_growth(self, old_end_offset: int) -> None:
         """The log grows: who had everything had it until its session last asked, at least."""
         for follower in self.followers.values():
@@ -178,10 +194,8 @@ class InSync:
     def adopt(self, state: PartitionState, *, now_ms: int) -> None:
         """A newer state of this leader epoch; whatever was proposed before it is settled."""
         joined = set(state.isr) - set(self.state.isr)
-        for broker_id in {*self.state.isr} - {*state.isr}:
-            # Whoever took it out had a reason: it joins by what it fetches from now on.
-            if broker_id in self.followers:
-                self.followers[broker_id].fetch_offset = -1
+        for broker in set(self.state.isr) - set(state.isr) - {self._broker_id}:
+            self.followers[broker].taken_out_ms = self.followers[broker].heard_ms
         self.state = state
         for broker in joined - {self._broker_id}:
             follower = self.followers.get(broker)
@@ -216,7 +230,8 @@ class InSync:
             if follower.fetch_offset < end and (
                 broker in self.maximal
                 or (
-                    follower.is_caught_up(log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max)
+                    follower.is_back
+                    and follower.is_caught_up(log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max)
                     and is_eligible(follower, brokers)
                 )
             ):
@@ -245,6 +260,7 @@ class InSync:
             follower.fetch_offset >= max(high_watermark, self.epoch_start_offset)
             and follower.broker_id not in self.state.isr
             and follower.broker_id in self.replicas
+            and follower.is_back
             and is_eligible(follower, brokers)
         )
 

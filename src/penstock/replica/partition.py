@@ -411,8 +411,11 @@ class Partition(Replica):
     def watch_as_follower(self, watcher: FollowerWatcher) -> None:
         self._follower_watchers.add(watcher)
 
-    def unwatch_as_follower(self, watcher: FollowerWatcher) -> None:
+    def unwatch_as_follower(self, watcher: FollowerWatcher, seen: Seen) -> None:
+        """The follower no longer asks for this partition in the session of `seen`."""
         self._follower_watchers.discard(watcher)
+        if self.in_sync is not None:
+            self.in_sync.left_session(seen)
 
     # As a follower
 

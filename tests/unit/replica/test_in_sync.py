@@ -80,10 +80,41 @@ def test_who_was_taken_out_joins_again_only_by_a_later_fetch() -> None:
     fetch(it, A, 10)
     it.adopt(it.state._replace(isr=(LEADER, B), partition_epoch=9), now_ms=0)
     assert propose(it) is None
-    fetch(it, A, 10)
-    joining = propose(it)
+    fetch(it, A, 10, now_ms=1)
+    joining = propose(it, now_ms=1)
     assert joining is not None
     assert joining.joining == (A,)
+
+
+def test_who_was_taken_out_joins_again_in_a_session_that_has_nothing_new_to_say() -> None:
+    it = led(A, B)
+    fetch(it, A, 10)
+    it.followers[A].seen = session = Seen(1)
+    it.adopt(it.state._replace(isr=(LEADER, B), partition_epoch=9), now_ms=1)
+    assert propose(it, now_ms=1) is None
+    session.at_ms = 2  # A request that names nothing: it has everything still.
+    joining = propose(it, now_ms=2)
+    assert joining is not None
+    assert joining.joining == (A,)
+
+
+def test_a_session_that_goes_on_without_the_partition_says_nothing_of_it() -> None:
+    it = led(A, B)
+    fetch(it, A, 10)
+    it.followers[A].seen = session = Seen(1)
+    it.adopt(it.state._replace(isr=(LEADER, B), partition_epoch=9), now_ms=1)
+    session.at_ms = 2
+    it.left_session(session)
+    assert propose(it, now_ms=2) is None
+
+
+def test_nobody_waits_for_who_was_taken_out_and_is_not_back() -> None:
+    it = led(A, B)
+    fetch(it, A, 9)
+    fetch(it, B, 10)
+    assert committed(it) == 9
+    it.adopt(it.state._replace(isr=(LEADER, B), partition_epoch=9), now_ms=0)
+    assert committed(it, 9) == 10
 
 
 # The high watermark
