@@ -33,6 +33,7 @@ from bench.load import (
 )
 
 ALL_IN_SYNC = -1
+BATCH_HEAD = struct.Struct(">qi11xi")  # Base offset, length, last offset delta.
 
 
 def leaders_of(address: str, topic: str) -> dict[int, list[int]]:
@@ -197,8 +198,7 @@ def copy_from(
     moved: list[int],
 ) -> None:
     """All bytes of these partitions; `moved` learns of each piece."""
-    batch_bytes, per_batch = len(shape.batch()), shape.records_per_batch()
-    partition_bytes = max(1, partition_bytes // batch_bytes) * batch_bytes  # No cut batches.
+    partition_bytes = max(len(shape.batch()), partition_bytes)
     with RawConnection(port, timeout_s=60) as asked:
         ends = {p: asked.offset(shape.topic, partition=p) for p in partitions}
     lead = memoryview(bytearray(shape.fetch_lead_bytes()))
@@ -218,10 +218,23 @@ def copy_from(
                 if code or not 0 < size <= len(piece):
                     raise LoadError(f"Fetch answered error {code} and {size} bytes")
                 read_exactly(connection, piece[:size])
-                file.write(piece[:size])
                 read_exactly(connection, tail[: left - size])
-                moved.append(size)
-                offset += size // batch_bytes * per_batch
+                whole, offset = _whole_batches(piece[:size])
+                file.write(piece[:whole])
+                moved.append(whole)
+
+
+def _whole_batches(piece: memoryview) -> tuple[int, int]:
+    """How many bytes end with a whole batch, and the offset behind it."""
+    at, offset = 0, -1
+    while at + BATCH_HEAD.size <= len(piece):
+        base, length, last_delta = BATCH_HEAD.unpack_from(piece, at)
+        if at + 12 + length > len(piece):
+            break
+        at, offset = at + 12 + length, base + last_delta + 1
+    if offset < 0:
+        raise LoadError(f"no whole batch in {len(piece)} bytes")
+    return at, offset
 
 
 def _fetch_one(shape: Shape, partition: int, offset: int, partition_bytes: int) -> bytes:
