@@ -81,12 +81,17 @@ def _without_leader_epoch_check() -> None:
 
 
 def _truncating_to_the_high_watermark() -> None:
-    def cut(partition: Partition, leader_epoch: int, leader_end_offset: int) -> int:
-        end = min(partition.log.high_watermark, partition.log.log_end_offset)
-        partition.log.truncate_to(end)
-        return end
+    """As Kafka did before leader epochs: what is committed reaches a follower late (KIP-101)."""
+    real = Partition._follow
+    followed: dict[Partition, int] = {}
 
-    following.cut_where_logs_part = cut
+    def follow(self: Partition, was_leader: bool) -> None:
+        real(self, was_leader)
+        if followed.get(self) != self.leader_epoch:
+            followed[self] = self.leader_epoch
+            self.log.truncate_to(min(self.log.high_watermark, self.log.log_end_offset))
+
+    Partition._follow = follow  # type: ignore[method-assign]
 
 
 def _without_truncation() -> None:
