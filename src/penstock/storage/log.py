@@ -37,6 +37,7 @@ from penstock.storage.log_config import LogConfig
 from penstock.storage.log_state import LogState
 from penstock.storage.producers import ProducerEntry, SequencedBatch
 from penstock.storage.recovery import Loading, load_log, reindex
+from penstock.storage.refused_batches import RefusedBatches
 from penstock.storage.removal import DeletedSegment, leave, retain
 from penstock.storage.rolling import roll, split_at_rolls
 from penstock.storage.segment import INT_MAX, CorruptIndex, ReadResult, Segment, TimestampOffset
@@ -79,6 +80,7 @@ class Log(LogState):
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self._lock = Lock()
+        self._refused = RefusedBatches()
         self._unflushed_since_ms = loading.now_ms
         self.is_closed = False  # True: flushed to its end, and nothing came after.
         self.reconfigure(loading.config)
@@ -144,6 +146,8 @@ class Log(LogState):
         with self._lock:
             if self.failure is not None:
                 self.health()
+            if self._refused:
+                self._refused.check(batches)
             config = self.config
             append = Append(self.log_end_offset, self.producer_state.table)
             append_ms = now_ms if self._is_append_time else None
@@ -164,7 +168,11 @@ class Log(LogState):
                 )
             if leader_epoch > self.epoch_history.latest:
                 append.epochs.append((leader_epoch, append.first_offset))
-            self._write(append, now_ms)
+            try:
+                self._write(append, now_ms)
+            except KafkaStorage:
+                self._refused.note(batches)
+                raise
             return Appended(
                 append.first_offset, append.next_offset - 1, append_ms, self.log_start_offset
             )

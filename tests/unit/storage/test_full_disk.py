@@ -10,7 +10,7 @@ import pytest
 from tests.support.disk import small_disk
 from tests.unit.storage.made import append, batch, fill, marker, new_log, read_values, reopened
 
-from penstock.errors import KafkaStorage
+from penstock.errors import KafkaStorage, OutOfOrderSequence
 from penstock.storage.log import Log
 from penstock.storage.log_config import LogConfig
 
@@ -67,6 +67,50 @@ def test_of_several_batches_all_are_taken_back(log_dir: Path) -> None:
     assert state_of(log) == before
     append(log, *many)
     assert len(read_values(log)) == 12
+
+
+def of_producer(sequence: int, *, epoch: int = 0) -> bytes:
+    return batch([b"%d" % sequence * 300], producer=(7, epoch, sequence))
+
+
+@pytest.mark.parametrize("known", [0, 3])
+def test_what_comes_behind_a_refused_batch_waits_for_it(log_dir: Path, known: int) -> None:
+    """A client that hears of a wrong sequence number instead may write other records twice."""
+    log = new_log(log_dir, ROOMY)
+    for sequence in range(known):
+        append(log, of_producer(sequence))
+    with file_size_limit(log.size_bytes), pytest.raises(KafkaStorage):
+        append(log, of_producer(known))
+    for sequence in range(known + 1, known + 5):
+        with pytest.raises(KafkaStorage, match="send that first"):
+            append(log, of_producer(sequence))
+    append(log, batch([b"of another"], producer=(8, 0, 0)))
+    for sequence in range(known, known + 5):
+        append(log, of_producer(sequence))
+    assert len(read_values(log)) == known + 6
+
+
+def test_a_duplicate_of_what_is_there_does_not_wait(log_dir: Path) -> None:
+    log = new_log(log_dir, ROOMY)
+    append(log, of_producer(0))
+    with file_size_limit(log.size_bytes), pytest.raises(KafkaStorage):
+        append(log, of_producer(1))
+    assert append(log, of_producer(0)).is_duplicate
+    with pytest.raises(KafkaStorage):
+        append(log, of_producer(2))
+
+
+def test_who_gives_a_refused_batch_up_hears_of_the_gap_or_begins_anew(log_dir: Path) -> None:
+    log = new_log(log_dir, ROOMY)
+    append(log, of_producer(0))
+    with file_size_limit(log.size_bytes), pytest.raises(KafkaStorage):
+        append(log, of_producer(1))
+    for _ in range(5):
+        with pytest.raises(KafkaStorage):
+            append(log, of_producer(2))
+    with pytest.raises(OutOfOrderSequence):
+        append(log, of_producer(2))
+    append(log, of_producer(0, epoch=1))
 
 
 def test_a_short_write_that_can_go_on_does(log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
