@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.faults.deployment import Deployment, NotHealed
 from tests.faults.injectors.fault import Fault, Target
 from tests.faults.kcheck.findings import Excuse, Finding
 from tests.faults.kcheck.operations import Allowed, History, Outcome, read_histories
-from tests.faults.kcheck.replicas import read_replicas
+from tests.faults.kcheck.replicas import Replica, read_replicas
 from tests.faults.kcheck.verdict import Verdict, judge
 from tests.faults.last_reads import end_open_transactions, record_logs
 from tests.support.processes import ROOT, python
@@ -27,6 +27,7 @@ from tests.support.waiting import eventually
 
 FAMILIES = ("confluent-kafka", "aiokafka", "kafka-python")
 STOP_S = 60.0
+COPIED_S = 30.0  # For replicas to come to the end, once nobody writes any more.
 LOOK_EVERY_S = 0.2
 
 
@@ -307,6 +308,26 @@ def _last_reads(
         recorder.close()
 
 
+def _copies(deployment: Deployment, ends: dict[str, int]) -> Mapping[str, Mapping[int, Replica]]:
+    """All replicas, once each has come to the end, or had time enough to.
+
+    A connection that a cut has silenced is quiet for as long again before the kernel tries it
+    anew, and until then brokers may believe that every in-sync set is full.
+    """
+    give_up_s = time.monotonic() + COPIED_S
+    while True:
+        copies = read_replicas(deployment.log_dirs(), ends)
+        has_all = all(
+            copy.batches and copy.batches[-1].last_offset + 1 >= ends[partition]
+            for partition, its in copies.items()
+            for copy in its.values()
+            if ends[partition]
+        )
+        if has_all or time.monotonic() > give_up_s:
+            return copies
+        time.sleep(0.2)
+
+
 def _judged(
     deployment: Deployment,
     fault: Fault,
@@ -318,7 +339,7 @@ def _judged(
 ) -> Round:
     history = read_histories(directory)
     history.allowed = Allowed(is_lossy=fault.is_lossy, has_stale_leaders=fault.has_stale_leaders)
-    verdict = judge(history, read_replicas(deployment.log_dirs(), ends))
+    verdict = judge(history, _copies(deployment, ends))
     extra = [
         Finding(check="not-healed", text=text)
         if text.startswith("NOT HEALED")
