@@ -54,12 +54,15 @@ class Probe(threading.Thread):
         return answer.error_code == 0
 
 
-def seconds_without(probes: Sequence[Probe], killed_s: float, *, timeout_s: float) -> float:
-    """From the kill to the slowest probe's acknowledgement."""
+def seconds_without(probes: Sequence[Probe], killed_s: float, *, timeout_s: float) -> list[float]:
+    """From the kill to each probe's acknowledgement."""
     for probe in probes:
         probe.join(timeout_s)
-    late = [probe for probe in probes if probe.acknowledged_s is None]
-    if late:
-        seen = f"{late[0].topic}-{late[0].partition}: {late[0].last_seen}"
+    found = [
+        probe.acknowledged_s - killed_s for probe in probes if probe.acknowledged_s is not None
+    ]
+    if len(found) < len(probes):
+        late = next(probe for probe in probes if probe.acknowledged_s is None)
+        seen = f"{late.topic}-{late.partition}: {late.last_seen}"
         raise RuntimeError(f"no write was acknowledged within {timeout_s:g} s; {seen}")
-    return max(probe.acknowledged_s or 0.0 for probe in probes) - killed_s
+    return found
