@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -314,18 +314,18 @@ def _copies(deployment: Deployment, ends: dict[str, int]) -> Mapping[str, Mappin
     A connection that a cut has silenced is quiet for as long again before the kernel tries it
     anew, and until then brokers may believe that every in-sync set is full.
     """
-    give_up_s = time.monotonic() + COPIED_S
-    while True:
-        copies = read_replicas(deployment.log_dirs(), ends)
-        has_all = all(
+
+    def have_come() -> bool:
+        return all(
             copy.batches and copy.batches[-1].last_offset + 1 >= ends[partition]
-            for partition, its in copies.items()
+            for partition, its in read_replicas(deployment.log_dirs(), ends).items()
             for copy in its.values()
             if ends[partition]
         )
-        if has_all or time.monotonic() > give_up_s:
-            return copies
-        time.sleep(0.2)
+
+    with suppress(AssertionError):  # Who lacks something is told by the comparison.
+        eventually(have_come, timeout_s=COPIED_S, every_s=0.2, what="replicas at the end")
+    return read_replicas(deployment.log_dirs(), ends)
 
 
 def _judged(
