@@ -177,6 +177,9 @@ class InSync:
         )
         return follower
 
+    def is_unheard(self, broker_id: int) -> bool:
+        return self.followers[broker_id].fetch_offset == UNKNOWN
+
     def left_session(self, seen: Seen) -> None:
         """A follower no longer asks for this partition in its session, and goes on in others."""
         for follower in self.followers.values():

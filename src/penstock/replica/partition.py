@@ -403,10 +403,19 @@ class Partition(Replica):
             raise OffsetOutOfRange(f"offset {offset} is behind {end}")
         if not is_again:
             self.note_fetch(fetch, seen=seen)
+        elif seen is not None and self._knows_nothing_of(fetch.replica_id):
+            self.note_fetch(fetch, now_ms=seen.at_ms, seen=seen)
         records: FileSlice | bytes = b""
         if offset < end and bytes_max + min_one > 0:
             records = log.read(offset, bytes_max=bytes_max, end_offset=end, min_one=min_one).records
         return self._marks(records)
+
+    def _knows_nothing_of(self, broker_id: int) -> bool:
+        """Whether what it said was forgotten since: we lead anew while its request waits here.
+
+        It will not say it again as long as nothing happens.
+        """
+        return self.in_sync is not None and self.in_sync.is_unheard(broker_id)
 
     def watch_as_follower(self, watcher: FollowerWatcher) -> None:
         self._follower_watchers.add(watcher)

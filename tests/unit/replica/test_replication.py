@@ -63,6 +63,26 @@ def test_a_quiet_session_names_nothing_and_is_told_nothing(tmp_path: Path) -> No
     run(story())
 
 
+def test_who_has_a_request_waiting_is_known_to_a_leader_that_begins_anew(tmp_path: Path) -> None:
+    """It has everything, so it says nothing of the partition again."""
+
+    async def story() -> None:
+        async with Replicas(tmp_path) as cluster:
+            append(cluster.leader, b"a")
+            await cluster.until_equal()
+            await cluster.until(lambda: len(cluster.asked) > 12)
+            leader = cluster.leader
+            assert leader.state is not None
+            newer = leader.state._replace(partition_epoch=leader.state.partition_epoch + 1)
+            leader.take_state(newer, tuple(reversed(leader.replicas)))
+            assert leader.in_sync is not None
+            followers = leader.in_sync.followers.values()
+            assert {one.fetch_offset for one in followers} == {-1}
+            await cluster.until(lambda: {one.fetch_offset for one in followers} == {1})
+
+    run(story())
+
+
 def test_a_new_leader_is_followed_and_what_it_lacks_is_cut(tmp_path: Path) -> None:
     async def story() -> None:
         async with Replicas(tmp_path) as cluster:
