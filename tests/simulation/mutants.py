@@ -11,7 +11,7 @@ from tests.simulation.coordinator_checks_mutants import COORDINATOR_MUTANTS
 
 from penstock.broker.cluster_member import ClusterMember
 from penstock.broker.follower_sessions import FollowerSession, FollowerSessions
-from penstock.cluster import registration, transition
+from penstock.cluster import partition_changes, reassignment, registration, transition
 from penstock.cluster.fenced_writes import FencedWrites
 from penstock.cluster.image import ClusterImage, PartitionState
 from penstock.cluster.transition import Facts
@@ -41,6 +41,11 @@ def _without_fence_check() -> None:
 
     isr_writer._ops = ops
     in_sync.is_eligible = lambda follower, brokers: follower.broker_id in brokers
+
+
+def _electing_without_a_look_at_fences() -> None:
+    partition_changes.fence_checks = lambda *_: []
+    reassignment.fence_checks = lambda *_: []
 
 
 def _without_epoch_start() -> None:
@@ -263,6 +268,7 @@ def _without_sequences() -> None:
 
 MUTANTS: dict[str, Mutant] = {
     "fence check": Mutant(_without_fence_check, 0),
+    "fence of the elected": Mutant(_electing_without_a_look_at_fences, 370),
     "epoch start": Mutant(_without_epoch_start, 4),
     "maximal ISR": Mutant(_without_maximal_isr, 1),
     "min ISR gate": Mutant(_without_min_isr_gate, 1),

@@ -67,7 +67,7 @@ class BrokerImage:
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
     is_active: bool  # Only an active broker may lead or join an in-sync set.
-    fence_version: int = 0  # A leader that adds this broker to an in-sync set checks this.
+    fence_version: int = 0  # Checked by whoever lets it lead or be in sync.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,7 +161,11 @@ async def load_brokers(store: MetaStore) -> LoadedBrokers:
     names, fence_names = await asyncio.gather(
         store.children(znodes.BROKER_IDS), store.children(znodes.FENCES)
     )
-    ids = sorted({int(name) for name in (*names, *fence_names)})
+    return await find_brokers(store, sorted({int(name) for name in (*names, *fence_names)}))
+
+
+async def find_brokers(store: MetaStore, ids: Sequence[int]) -> LoadedBrokers:
+    """Those of them that have ever registered."""
     paths = [path for n in ids for path in (znodes.broker_path(n), znodes.fence_path(n))]
     found = await store.multi_get(paths)
     brokers: dict[int, BrokerImage] = {}

@@ -60,14 +60,15 @@ class Membership:
         fence = self._ledger.fences[broker_id]
         if fence.node.state is not FenceState.SHUTTING_DOWN:
             await self._set_fences({broker_id: fence.node.with_state(FenceState.SHUTTING_DOWN)})
-        others = self._ledger.image.active_brokers()
 
         def events_for(_: PartitionKey, partition: PartitionImage) -> Sequence[Event]:
-            # What only this broker can lead stays with it until it is gone.
+            # What only this broker can lead stays with it until it is gone. Whoever turns out
+            # to have registered anew while this is written is not active any more.
+            others = self._ledger.image.active_brokers()
             has_others = not others.isdisjoint(partition.state.isr)
             return _removal(partition, broker_id, lossy=False) if has_others else ()
 
-        await self._changes.apply(events_for, others)
+        await self._changes.apply(events_for, self._ledger.image.active_brokers())
         partitions = self._ledger.image.all_partitions()
         return sum(p.state.leader == broker_id and len(p.replicas) > 1 for _, p in partitions)
 

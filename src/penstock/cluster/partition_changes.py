@@ -1,8 +1,9 @@
 """Partition states changed by compare-and-set, many per multi, and several multis under way.
 
-The controller is not alone: leaders write the in-sync sets of their partitions. Who loses such a
-race reads what the other wrote and decides anew. What the store has taken is published at once,
-in the order it was written: clients wait for the first partitions while the last are written.
+The controller is not alone: leaders write the in-sync sets of their partitions, and brokers that
+register anew their fences, which every write checks that lets them lead or be in sync. Who loses
+such a race reads what the other wrote and decides anew. What the store has taken is published at
+once, in the order it was written: clients wait for the first partitions while the last are written.
 """
 
 import asyncio
@@ -16,17 +17,18 @@ from penstock.cluster.fenced_writes import FencedWrites
 from penstock.cluster.image import (
     NO_LEADER,
     BrokerImage,
+    ClusterImage,
     ImageDelta,
     PartitionImage,
     PartitionKey,
     PartitionState,
 )
-from penstock.cluster.image_load import find_states
+from penstock.cluster.image_load import find_brokers, find_states
 from penstock.cluster.ledger import Ledger
 from penstock.cluster.topic_steps import in_batches
 from penstock.cluster.transition import RECOVERING, Event, Facts, transition
 from penstock.errors import PenstockError, RequestTimedOut
-from penstock.meta.store import BadVersion, MultiFailed, Op, Result, Set
+from penstock.meta.store import BadVersion, Check, MultiFailed, Op, Result, Set
 
 LOST_RACES_MAX = 10
 UNDER_WAY_MAX = 16  # Multis that the store has not answered yet.
@@ -51,6 +53,7 @@ class Decision(NamedTuple):
 
     state: PartitionState
     data: bytes
+    trusted: frozenset[int]  # See `newly_trusted`.
 
 
 class UnderWay(NamedTuple):
@@ -59,6 +62,22 @@ class UnderWay(NamedTuple):
     keys: Sequence[PartitionKey]
     decisions: Mapping[PartitionKey, Decision]
     written: "asyncio.Task[list[Result]]"
+
+
+def newly_trusted(before: PartitionState, after: PartitionState) -> frozenset[int]:
+    """Who leads or is in sync, and was not before: they have to be active when it is written."""
+    elected = {after.leader} - {before.leader, NO_LEADER}
+    return frozenset(elected | ({*after.isr} - {*before.isr}))
+
+
+def fence_checks(brokers: Iterable[int], image: ClusterImage) -> list[Op]:
+    """That each of them is still the incarnation that the image has, and active.
+
+    There is one for each broker, however many partitions it is given: they are few and small, so
+    no room is kept for them in a batch.
+    """
+    known = image.brokers
+    return [Check(znodes.fence_path(b), known[b].fence_version) for b in sorted(brokers)]
 
 
 class PartitionChanges:
@@ -120,7 +139,7 @@ class PartitionChanges:
         try:
             for keys in batches:
                 if decisions := self._decide(keys, events_for, active):
-                    written = asyncio.create_task(self._writes.commit(_ops(decisions)))
+                    written = asyncio.create_task(self._writes.commit(self._ops(decisions)))
                     sent.append(UnderWay(keys, decisions, written))
                     await asyncio.sleep(0)  # It is on its way before the next is decided on.
                 if len(sent) >= UNDER_WAY_MAX:
@@ -154,13 +173,31 @@ class PartitionChanges:
                 except MultiFailed as failure:
                     if not isinstance(failure.reason, BadVersion):
                         raise
-                    await self.refresh(keys)
+                    await self.look_again(keys, failure)
                     await self._apply_batch(keys, events_for, active, None)
                 else:
                     changed |= {key: decision.state for key, decision in decisions.items()}
         finally:
             self._report_uncertain(changed)
             self._publish(changed, brokers)
+
+    async def look_again(self, keys: Sequence[PartitionKey], failure: MultiFailed) -> None:
+        """Read what somebody else wrote, because of which a change of these was refused."""
+        if isinstance(failure.op, Check):
+            await self._refresh_brokers()
+        else:
+            await self.refresh(keys)
+
+    async def _refresh_brokers(self) -> None:
+        """Publish which active brokers of the image have registered anew, or are fenced, since.
+
+        That is all: taking them out and letting them in is the membership's.
+        """
+        known = {b: broker for b, broker in self._ledger.image.brokers.items() if broker.is_active}
+        seen = await find_brokers(self._writes.store, sorted(known))
+        moved = {b: f for b, f in seen.fences.items() if f.version != known[b].fence_version}
+        self._ledger.fences.update(moved)
+        self._publish({}, {broker_id: seen.brokers.get(broker_id) for broker_id in moved})
 
     async def refresh(self, keys: Sequence[PartitionKey]) -> None:
         """Read these states again and publish what somebody else has changed.
@@ -180,16 +217,18 @@ class PartitionChanges:
         along: Along | None,
     ) -> None:
         first_ops = along.ops if along else ()
+        # Whose fence is opened in this very write: its version is compared by that.
+        entering = frozenset(along.brokers if along else ())
         for _ in range(LOST_RACES_MAX):
-            decisions = self._decide(keys, events_for, active)
+            decisions = self._decide(keys, events_for, active, entering)
             if not decisions and not first_ops:
                 return
             try:
-                await self._writes.commit([*first_ops, *_ops(decisions)])
+                await self._writes.commit([*first_ops, *self._ops(decisions, entering)])
             except MultiFailed as failure:
                 if not isinstance(failure.reason, BadVersion) or failure.index < len(first_ops):
                     raise
-                await self.refresh(keys)
+                await self.look_again(keys, failure)
                 continue
             changed = {key: decision.state for key, decision in decisions.items()}
             self._report_uncertain(changed)
@@ -198,9 +237,14 @@ class PartitionChanges:
         raise RequestTimedOut(f"lost {LOST_RACES_MAX} races for the state of {keys[0]} and others")
 
     def _decide(
-        self, keys: Sequence[PartitionKey], events_for: EventsFor, active: frozenset[int]
+        self,
+        keys: Sequence[PartitionKey],
+        events_for: EventsFor,
+        active: frozenset[int],
+        entering: frozenset[int] = frozenset(),
     ) -> dict[PartitionKey, Decision]:
         image = self._ledger.image
+        active &= image.active_brokers() | entering  # Some may have turned out not to be, since.
         # Most partitions are in the same state as many others: decide once for all of them.
         known: dict[object, Decision | None] = {}
         decisions: dict[PartitionKey, Decision] = {}
@@ -216,6 +260,18 @@ class PartitionChanges:
             if decision := known[case]:
                 decisions[key] = decision
         return decisions
+
+    def _ops(
+        self, decisions: Mapping[PartitionKey, Decision], entering: frozenset[int] = frozenset()
+    ) -> list[Op]:
+        trusted = frozenset[int]().union(*{decision.trusted for decision in decisions.values()})
+        return [
+            *fence_checks(trusted - entering, self._ledger.image),
+            *(
+                Set(znodes.state_path(*key), decision.data, decision.state.partition_epoch - 1)
+                for key, decision in decisions.items()
+            ),
+        ]
 
     def _report_uncertain(self, changed: Mapping[PartitionKey, PartitionState]) -> None:
         """An election that may have cost records is never silent."""
@@ -254,13 +310,6 @@ class PartitionChanges:
         self._ledger.publish(ImageDelta(partitions=partitions, brokers=brokers))
 
 
-def _ops(decisions: Mapping[PartitionKey, Decision]) -> list[Op]:
-    return [
-        Set(znodes.state_path(*key), decision.data, decision.state.partition_epoch - 1)
-        for key, decision in decisions.items()
-    ]
-
-
 def _decision(
     partition: PartitionImage, events: Sequence[Event], active: frozenset[int], epoch: int
 ) -> Decision | None:
@@ -276,4 +325,5 @@ def _decision(
         controller_epoch=epoch,
         partition_epoch=state.partition_epoch + 1,
     )
-    return Decision(written, znodes.encode_state(written))
+    trusted = newly_trusted(partition.state, written)
+    return Decision(written, znodes.encode_state(written), trusted)

@@ -20,7 +20,12 @@ from penstock.cluster.image import (
     PartitionKey,
 )
 from penstock.cluster.ledger import Ledger
-from penstock.cluster.partition_changes import LOST_RACES_MAX, PartitionChanges
+from penstock.cluster.partition_changes import (
+    LOST_RACES_MAX,
+    PartitionChanges,
+    fence_checks,
+    newly_trusted,
+)
 from penstock.cluster.topic_steps import in_batches, topic_node
 from penstock.cluster.topics import Topics
 from penstock.cluster.transition import Facts, Reassigned, transition
@@ -240,7 +245,7 @@ class Reassignments:
             except MultiFailed as failure:
                 if not isinstance(failure.reason, BadVersion | NoNode):
                     raise
-                await self._changes.refresh([(topic, number) for number in plans])
+                await self._changes.look_again([(topic, number) for number in plans], failure)
                 continue
             self._ledger.topic_versions[topic] += 1
             keyed = {(topic, number): partition for number, partition in plans.items()}
@@ -253,7 +258,9 @@ class Reassignments:
         known = self._ledger.image.topics[topic]
         node = topic_node(replace(known, partitions={**known.partitions, **plans}))
         version = self._ledger.topic_versions[topic]
+        trusted = [newly_trusted(known.partitions[n].state, p.state) for n, p in plans.items()]
         return [
+            *fence_checks(frozenset[int]().union(*trusted), self._ledger.image),
             Set(znodes.topic_path(topic), node.encode(), version),
             *(
                 Set(

@@ -48,19 +48,22 @@ class SlowStore:
             self.in_flight -= 1
 
 
-async def two_brokers(cluster: Any) -> tuple[Controller, SlowStore]:
-    """The first governs; the second leads every partition, and is about to go."""
+async def two_brokers(cluster: Any, *between: int) -> tuple[Controller, SlowStore]:
+    """The first governs; the second leads every partition, and is about to go.
+
+    Those `between` come after the second in order, and before the first.
+    """
     slow: list[SlowStore] = []
 
     def wrap(store: Any) -> SlowStore:
         slow.append(SlowStore(store))
         return slow[-1]
 
-    for number in (0, 1):
+    for number in (0, 1, *between):
         await cluster.register(number)
     cluster.wrap = wrap
     controller: Controller = await cluster.elect(0)
-    await cluster.place(controller, "t", *[(1, 0)] * PARTITIONS)
+    await cluster.place(controller, "t", *[(1, *between, 0)] * PARTITIONS)
     await cluster.stop(1)
     slow[-1].count = 0
     return controller, slow[-1]
@@ -137,6 +140,30 @@ async def test_a_lost_race_in_one_multi_is_run_again_and_costs_the_others_nothin
     assert leaders(controller.image) == await stored_leaders(cluster)
     assert [n for n, leader in enumerate(leaders(controller.image)) if leader != 0] == [20]
     assert leaders(controller.image)[20] == NO_LEADER
+
+
+async def test_a_broker_that_registers_anew_is_elected_no_more_from_that_moment_on(
+    cluster: Any,
+) -> None:
+    controller, store = await two_brokers(cluster, 2)
+    epochs: list[int] = []
+
+    async def bounce(number: int) -> None:
+        if number == 3:
+            await cluster.stop(2)
+            epochs.append((await cluster.register(2)).epoch)
+
+    store.before = bounce
+    await controller.reconcile_brokers()
+    assert store.count <= 2 * BATCHES  # A batch that is refused is written again as one.
+    assert leaders(controller.image) == await stored_leaders(cluster)
+    for number, leader in enumerate(leaders(controller.image)):
+        _, stat = await store.get(znodes.state_path("t", number))
+        assert leader in (0, 2)
+        assert leader == 0 or stat.mzxid < epochs[0]
+    assert 0 in leaders(controller.image)
+    await controller.reconcile_brokers()
+    assert leaders(controller.image) == await stored_leaders(cluster) == [0] * PARTITIONS
 
 
 async def test_a_controller_that_was_replaced_meanwhile_publishes_nothing_more(
