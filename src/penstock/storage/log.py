@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from penstock.errors import (
     InconsistentTopicId,
@@ -45,6 +45,7 @@ from penstock.storage.segment_row import SegmentRow
 from penstock.storage.swap import swap
 from penstock.storage.topic_partition import (
     DELETE,
+    STRAY,
     TopicPartition,
     leaving_name,
     parse_log_name,
@@ -63,6 +64,8 @@ __all__ = [
 ]
 
 Found = TypeVar("Found")
+
+_ANOTHERS: Final = "{} belongs to another topic of the same name"
 
 
 class Log(LogState):
@@ -107,7 +110,7 @@ class Log(LogState):
             write_topic_id(directory, topic_id)
             known_id = topic_id
         if topic_id is not None and known_id != topic_id:
-            raise InconsistentTopicId(f"{directory} belongs to another topic of the same name")
+            raise InconsistentTopicId(_ANOTHERS.format(directory))
         loading = Loading(
             directory=directory,
             config=config,
@@ -118,6 +121,11 @@ class Log(LogState):
             report=report,
         )
         return cls(directory, topic_partition, known_id or bytes(16), loading)
+
+    def check_topic(self, topic_id: bytes) -> None:
+        """Raise InconsistentTopicId if the log is of an older topic of the name."""
+        if self.topic_id != topic_id:
+            raise InconsistentTopicId(_ANOTHERS.format(self.dir))
 
     def __repr__(self) -> str:
         return f"Log({self.dir}, [{self.log_start_offset}, {self.log_end_offset}))"
@@ -503,4 +511,13 @@ class Log(LogState):
         with self._lock, self._storage_errors():
             leave(self, self.dir.with_name(leaving_name(self.topic_partition, DELETE)))
             self.failure = "it was deleted"
+            return self.dir
+
+    def set_aside(self) -> Path:
+        """Give the directory a name that says no topic owns it; the log takes nothing any more."""
+        with self._lock, self._storage_errors():
+            with suppress(OSError):
+                self.row.active.close_for_append()  # It may stay for long: no space is reserved.
+            leave(self, self.dir.with_name(leaving_name(self.topic_partition, STRAY)))
+            self.failure = "it belongs to no topic"
             return self.dir

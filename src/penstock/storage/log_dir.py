@@ -94,8 +94,15 @@ class LogDir:
     def open_log(
         self, partition: TopicPartition, *, topic_id: bytes, config: LogConfig, now_ms: int
     ) -> Log:
-        """Open a partition that is on disk; recovered first if the last process crashed."""
+        """Open a partition that is on disk; recovered first if the last process crashed.
+
+        One that is open already may be of an older topic, too: logs are recovered before a
+        broker is told what became of their topics meanwhile.
+        """
         self.health()
+        if (known := self.logs.get(partition)) is not None:
+            known.check_topic(topic_id)
+            return known
         try:
             log = Log.open(
                 self.found[partition],
@@ -181,8 +188,12 @@ class LogDir:
 
     def set_aside(self, partition: TopicPartition) -> Path:
         """Rename a partition that belongs to no topic; nothing is deleted."""
-        path = self.found[partition]
-        moved = path.rename(path.with_name(leaving_name(partition, STRAY)))
+        log = self.logs.get(partition)
+        if log is None:
+            path = self.found[partition]
+            moved = path.rename(path.with_name(leaving_name(partition, STRAY)))
+        else:
+            moved = log.set_aside()
         self.forget(partition)
         return moved
 

@@ -158,9 +158,6 @@ class LogDirs:
         """The log of a partition: open already, on disk, or new."""
         home = self._home(partition)
         if home is not None:
-            home.health()
-            if partition in home.logs:
-                return home.logs[partition]
             try:
                 return home.open_log(partition, topic_id=topic_id, config=config, now_ms=now_ms)
             except InconsistentTopicId:

@@ -292,6 +292,29 @@ def test_a_log_of_an_older_topic_is_set_aside_not_reused(log_dir: Path) -> None:
     dirs.close()
 
 
+def test_a_log_that_is_open_is_not_handed_out_as_that_of_a_younger_topic(log_dir: Path) -> None:
+    """After a crash logs are open before the broker hears that a topic was made anew meanwhile."""
+    dirs = claimed(log_dir)
+    fill(open_log(dirs), 5)
+    killed(dirs)
+    dirs = opened(log_dir)
+    dirs.recover_logs([WantedLog(ORDERS, ID, SMALL)], now_ms=0)
+    old = open_log(dirs)
+    log = open_log(dirs, topic_id=OTHER_ID)
+    assert (log.log_start_offset, log.log_end_offset, log.topic_id) == (0, 0, OTHER_ID)
+    assert list(dirs.logs()) == [log]
+    (stray,) = log_dir.glob("orders-0.*-stray")
+    assert old.dir == stray
+    with pytest.raises(KafkaStorage, match="belongs to no topic"):
+        append(old, batch())
+    fill(log, 3)
+    assert len(read_values(log)) == 3  # Nothing of the old files is read under the same names.
+    dirs.close()
+    dirs = opened(log_dir)
+    assert open_log(dirs, topic_id=OTHER_ID).log_end_offset == 3
+    dirs.close()
+
+
 def test_strays_are_renamed_and_never_deleted(log_dir: Path) -> None:
     dirs = claimed(log_dir)
     fill(open_log(dirs), 5)
