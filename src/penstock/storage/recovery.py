@@ -275,7 +275,7 @@ def _recover(
     table = _table_at(unflushed[0], segments, producers, loading)
     known = dict(epochs.entries)
     # A cut may be undone by a power cut that left its note: what is checked here speaks for itself.
-    found = [e for e in epochs.entries if e.start_offset < unflushed[0].base_offset]
+    found = _flushed_epochs(loading, segments[: -len(unflushed)], epochs, unflushed[0].base_offset)
     end_offset = unflushed[0].base_offset
     for number, segment in enumerate(unflushed):
         if number and _is_hole(unflushed[number - 1], end_offset, segment, loading.config):
@@ -295,6 +295,30 @@ def _recover(
     epochs.replace(tuple(found))
     table.end_offset = end_offset
     return end_offset
+
+
+def _flushed_epochs(
+    loading: Loading, flushed: list[Segment], epochs: LeaderEpochs, end_offset: int
+) -> list[EpochStart]:
+    """The history of the segments that need no check, which end at an offset.
+
+    When a log's beginning is deleted, its history is cut off on disk at once, but where it begins
+    is noted later, and files may keep their names until then. A crash in between brings records
+    back that the history has lost; their batches tell it again.
+    """
+    noted = [e for e in epochs.entries if e.start_offset < end_offset]
+    if not flushed or not epochs.entries:
+        return noted
+    first_offset = epochs.entries[0].start_offset
+    if first_offset <= max(loading.log_start_offset, flushed[0].base_offset):
+        return noted
+    loading.report(
+        f"{loading.prefix} Reading the leader epochs before offset {first_offset} from the batches"
+    )
+    before = [segment for segment in flushed if segment.base_offset < first_offset]
+    lost = [e for e in _epochs_of(before) if e.start_offset < first_offset]
+    latest = lost[-1].epoch if lost else -1
+    return lost + [e for e in noted if e.epoch > latest]
 
 
 def _is_hole(before: Segment, end_offset: int, segment: Segment, config: LogConfig) -> bool:

@@ -342,3 +342,40 @@ def test_the_noted_start_of_an_epoch_holds_where_the_batches_leave_room(log_dir:
     log.append_as_follower([later], now_ms=0)
     (log.dir / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n3 4\n")
     assert reopened(log).epochs == ((0, 0), (3, 4))
+
+
+@pytest.mark.parametrize("noted_start", [0, 10])
+@pytest.mark.parametrize("recovery_point", [0, 15, 52])
+@pytest.mark.parametrize("start_offset", [12, 17, 30, 40, 52])
+def test_records_that_were_deleted_and_came_back_bring_their_epochs_along(
+    log_dir: Path, start_offset: int, recovery_point: int, noted_start: int
+) -> None:
+    """A kill came after the history was cut off and before the log's new start was noted."""
+    log = a_busy_log(log_dir)
+    before = [log.epoch_of(offset) for offset in range(noted_start, log.log_end_offset)]
+    assert len(log.epochs) == 3
+    log.flush()
+    log.delete_records_before(start_offset)
+    assert log.epochs[0].start_offset == start_offset
+    again = Log.open(
+        log.dir,
+        config=log.config,
+        now_ms=0,
+        clean=False,
+        recovery_point=recovery_point,
+        log_start_offset=noted_start,
+        report=Reports(),
+    )
+    assert (again.log_start_offset, again.log_end_offset) == (noted_start, log.log_end_offset)
+    assert [again.epoch_of(o) for o in range(noted_start, again.log_end_offset)] == before
+    assert again.epochs[0].start_offset == noted_start
+    healed = Log.open(log.dir, config=log.config, now_ms=0, clean=True, report=Reports())
+    assert healed.epochs == again.epochs  # It was written, too.
+
+
+def test_epochs_that_are_known_from_the_start_are_not_read_again(log_dir: Path) -> None:
+    log = a_busy_log(log_dir)
+    log.flush()
+    reports = Reports()
+    assert reopened(log, reports=reports).epochs == log.epochs
+    assert not reports.mention("from the batches")
