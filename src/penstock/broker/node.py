@@ -248,6 +248,8 @@ async def _previous_shutdown(
         boot_id=boot_id,
         fence=fence,
     )
+    if judged is PreviousShutdown.LOSSY:
+        log_dirs.set_aside_nameless()
     if not log_dirs.was_clean:
         await _recover_logs(broker, await _stored_image(broker, store))
     is_missing = fence is not None and not set(fence.directory_ids) <= set(log_dirs.directory_ids)

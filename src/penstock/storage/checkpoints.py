@@ -87,10 +87,10 @@ def take_clean_stop(directory: Path) -> int | None:
         return -1  # Before Kafka 3.7 the file was empty.
 
 
-def write_topic_id(directory: Path, topic_id: bytes) -> None:
-    """Left to the log's first flush to bring to the disk."""
+def write_topic_id(directory: Path, topic_id: bytes, *, is_synced: bool = False) -> None:
+    """Unless told, left to the log's first flush to bring to the disk."""
     text = f"version: 0\ntopic_id: {uuid_text(topic_id)}"
-    replace_file(directory / PARTITION_METADATA, text, is_synced=False)
+    replace_file(directory / PARTITION_METADATA, text, is_synced=is_synced)
 
 
 def read_topic_id(directory: Path) -> bytes | None:

@@ -41,6 +41,7 @@ from penstock.storage.refused_batches import RefusedBatches
 from penstock.storage.removal import DeletedSegment, leave, retain
 from penstock.storage.rolling import roll, split_at_rolls
 from penstock.storage.segment import INT_MAX, CorruptIndex, ReadResult, Segment, TimestampOffset
+from penstock.storage.segment_files import has_records
 from penstock.storage.segment_row import SegmentRow
 from penstock.storage.swap import swap
 from penstock.storage.topic_partition import (
@@ -107,7 +108,9 @@ class Log(LogState):
             raise ValueError(f"{directory.name} is not the name of a partition's directory")
         known_id = read_topic_id(directory)
         if known_id is None and topic_id is not None:
-            write_topic_id(directory, topic_id)
+            # Left to the first flush, unless that may have been long ago, and was not noted.
+            is_old = recovery_point == 0 and has_records(directory)
+            write_topic_id(directory, topic_id, is_synced=is_old)
             known_id = topic_id
         if topic_id is not None and known_id != topic_id:
             raise InconsistentTopicId(_ANOTHERS.format(directory))

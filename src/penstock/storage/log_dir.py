@@ -18,6 +18,7 @@ from penstock.storage.durable_file import sync_directory
 from penstock.storage.log import Log
 from penstock.storage.log_config import LogConfig
 from penstock.storage.meta_properties import NOBODYS, read_identity
+from penstock.storage.segment_files import has_records
 from penstock.storage.topic_partition import (
     DELETE,
     FUTURE,
@@ -157,6 +158,24 @@ class LogDir:
         log.on_failed_disk = self.fail
         if self.failure is not None:
             log.failure = self.failure
+
+    def set_aside_nameless(self) -> list[Path]:
+        """After a power cut: rename the logs that do not say which topic's they are.
+
+        The first flush of a log brings its topic id to the disk. So nothing in these was ever
+        promised to last, and their topics may have been made anew under the same names since. A
+        recovery point says that a log was flushed before there were ids: that one stays.
+        """
+        if self.was_clean:
+            return []
+        nameless = [
+            partition
+            for partition, path in self.found.items()
+            if not self._recovery_points.get(partition)
+            and (self._start_offsets.get(partition) or has_records(path))
+            and self.topic_id(partition) is None
+        ]
+        return [self.set_aside(partition) for partition in nameless]
 
     # A disk that failed
 

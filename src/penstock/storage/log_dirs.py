@@ -285,6 +285,15 @@ class LogDirs:
             raise KeyError(f"{partition} is in no log directory")
         return home.set_aside(partition)
 
+    def set_aside_nameless(self) -> None:
+        """After a power cut: rename the logs that were never flushed and belong to no known topic.
+
+        For a broker whose records others have too, and who was away while topics came and went.
+        """
+        for found in self.dirs:
+            for moved in found.set_aside_nameless():
+                self._report(f"A power cut left a log whose topic is not known; it is {moved} now")
+
     def delete_expired(self, now_ms: int) -> int:
         """Remove the directories of deleted partitions whose delay is over; how many."""
         due = [path for due_ms, path in self._doomed if due_ms <= now_ms]

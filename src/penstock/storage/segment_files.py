@@ -53,6 +53,11 @@ def list_files(directory: Path) -> list[SegmentFile]:
     return sorted(found)
 
 
+def has_records(directory: Path) -> bool:
+    """Whether anything was ever written to the log, whatever it is called by now."""
+    return any(file.size for file in list_files(directory) if file.kind == LOG_SUFFIX)
+
+
 def finish_interrupted(directory: Path, report: Report) -> list[SegmentFile]:
     """Complete or undo what a crash interrupted; the files that are in use now."""
     files = list_files(directory)

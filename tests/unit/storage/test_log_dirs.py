@@ -315,6 +315,79 @@ def test_a_log_that_is_open_is_not_handed_out_as_that_of_a_younger_topic(log_dir
     dirs.close()
 
 
+def test_what_a_power_cut_left_of_a_log_that_was_never_flushed_is_not_taken_for_a_younger_one(
+    log_dir: Path,
+) -> None:
+    flushed, empty = TopicPartition("orders", 1), TopicPartition("orders", 2)
+    dirs = claimed(log_dir)
+    fill(open_log(dirs), 5)
+    kept = open_log(dirs, flushed)
+    fill(kept, 7)
+    kept.flush()
+    open_log(dirs, empty)
+    killed(dirs)
+    for partition in (ORDERS, empty):
+        (log_dir / str(partition) / "partition.metadata").unlink()
+    reports = Reports()
+    dirs = opened(log_dir, reports=reports)
+    dirs.set_aside_nameless()
+    assert dict(dirs.found_logs()) == {flushed: ID, empty: None}
+    assert reports.mention("whose topic is not known")
+    assert open_log(dirs, flushed).log_end_offset == 7
+    assert open_log(dirs, topic_id=OTHER_ID).log_end_offset == 0
+    (stray,) = log_dir.glob("orders-0.*-stray")
+    assert any(path.stat().st_size for path in stray.glob("*.log"))
+    dirs.close()
+
+
+def test_logs_of_before_there_were_topic_ids_are_kept_after_any_stop(log_dir: Path) -> None:
+    """A recovery point says that a log was flushed; a clean stop says it of all."""
+    dirs = claimed(log_dir)
+    fill(open_log(dirs), 5)
+    dirs.close()
+    (log_dir / "orders-0" / "partition.metadata").unlink()
+    for is_clean in (True, False):
+        dirs = opened(log_dir)
+        assert dirs.was_clean == is_clean
+        dirs.set_aside_nameless()
+        assert list(dirs.found_logs()) == [(ORDERS, None)]
+        killed(dirs)
+    dirs = opened(log_dir)
+    assert open_log(dirs).log_end_offset == 5
+    dirs.close()
+
+
+@pytest.mark.parametrize("has_records", [True, False])
+def test_an_id_is_flushed_at_once_only_where_no_first_flush_is_sure_to_come(
+    log_dir: Path, monkeypatch: pytest.MonkeyPatch, has_records: bool
+) -> None:
+    """Thousands of new logs must not wait for a disk each; an old one has records to lose."""
+    dirs = claimed(log_dir)
+    log = open_log(dirs)
+    if has_records:
+        fill(log, 5)
+    killed(dirs)
+    (log_dir / "orders-0" / "partition.metadata").unlink()
+    synced = syncs_noted(monkeypatch)
+    dirs = opened(log_dir)
+    log = open_log(dirs)
+    wanted = {str(log.dir / "partition.metadata.tmp"), str(log.dir)}
+    assert wanted <= synced if has_records else not wanted & synced
+    fill(log, 5)
+    log.flush()
+    assert {str(log.dir / "partition.metadata"), str(log.dir)} <= synced
+    dirs.close()
+
+
+def syncs_noted(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """What is flushed from here on."""
+    noted: set[str] = set()
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: noted.add(str(Path(f"/proc/self/fd/{fd}").readlink()))
+    )
+    return noted
+
+
 def test_strays_are_renamed_and_never_deleted(log_dir: Path) -> None:
     dirs = claimed(log_dir)
     fill(open_log(dirs), 5)
