@@ -271,6 +271,8 @@ class PartitionTable:
         known: Mapping[int, PartitionImage] = {}
         if before is not None and before.topic_id == topic.topic_id:
             known = before.partitions
+        else:
+            self._drop_older(topic)
         for number, placed in topic.partitions.items():
             key = (topic.name, number)
             if known.get(number) is placed and key in self._partitions:
@@ -278,14 +280,21 @@ class PartitionTable:
             if self._broker_id not in placed.replicas:
                 continue
             hosted = self._partitions.get(key)
-            if hosted is not None and hosted.topic_id != topic.topic_id:
-                self._drop(topic.name, number)
-                hosted = None
             if hosted is None:
                 config = config or self._log_config(image, topic.name)
                 hosted = self._host(topic, number, config)
             if hosted is not None:
                 self._follow(hosted, placed, image)
+
+    def _drop_older(self, topic: TopicImage) -> None:
+        """An older topic of the name goes as a whole before the first log of the new one is made.
+
+        What was noted of its logs must be gone from the disk by then, and that costs a flush.
+        """
+        for number in topic.partitions:
+            hosted = self._partitions.get((topic.name, number))
+            if hosted is not None and hosted.topic_id != topic.topic_id:
+                self._drop(topic.name, number)
 
     def _host(self, topic: TopicImage, number: int, config: LogConfig) -> Partition | None:
         try:

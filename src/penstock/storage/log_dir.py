@@ -6,8 +6,9 @@ process noted. Several of them together are `LogDirs`.
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from penstock.errors import ConfigError, CorruptRecord, KafkaStorage
@@ -31,6 +32,12 @@ from penstock.storage.topic_partition import (
 
 LOCK_FILE: Final = ".lock"
 _CLOSING_THREADS: Final = 16
+_NOTES: Final = (
+    checkpoints.RECOVERY_POINTS,
+    checkpoints.HIGH_WATERMARKS,
+    checkpoints.LOG_START_OFFSETS,
+    checkpoints.CLEANER_OFFSETS,
+)
 _KRAFT_TOPIC: Final = "__cluster_metadata"  # Of an Apache Kafka that used the directory; kept.
 
 Report = Callable[[str], None]
@@ -53,10 +60,10 @@ class LogDir:
             epoch = checkpoints.take_clean_stop(path)
             self.was_clean = epoch is not None or self.identity == NOBODYS
             self.previous_broker_epoch = -1 if epoch is None else epoch
-            self._recovery_points = self._read(checkpoints.RECOVERY_POINTS)
-            self._high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
-            self._start_offsets = self._read(checkpoints.LOG_START_OFFSETS)
-            self._cleaned_offsets = self._read(checkpoints.CLEANER_OFFSETS)
+            self._noted = {name: self._read(name) for name in _NOTES}
+            # Of whom else the files speak, because they were written before a log went.
+            self._outdated: dict[str, set[TopicPartition]] = {name: set() for name in _NOTES}
+            self._turns = Lock()  # Recovery and cleaning have threads of their own.
             self._look_around()
         except BaseException:
             self.unlock()
@@ -110,8 +117,8 @@ class LogDir:
                 config=config,
                 now_ms=now_ms,
                 clean=self.was_clean,
-                recovery_point=self._recovery_points.get(partition, 0),
-                log_start_offset=self._start_offsets.get(partition, 0),
+                recovery_point=self._noted[checkpoints.RECOVERY_POINTS].get(partition, 0),
+                log_start_offset=self._noted[checkpoints.LOG_START_OFFSETS].get(partition, 0),
                 topic_id=topic_id,
                 report=self._report,
             )
@@ -119,9 +126,9 @@ class LogDir:
             if isinstance(error, OSError) and is_lasting(error):
                 self.fail(error)
             raise KafkaStorage(f"{self.found[partition]} cannot be opened: {error}") from error
-        committed = self._high_watermarks.get(partition, 0)
+        committed = self._noted[checkpoints.HIGH_WATERMARKS].get(partition, 0)
         log.high_watermark = min(max(committed, log.log_start_offset), log.log_end_offset)
-        log.cleaned_offset = self._cleaned_offsets.get(partition)
+        log.cleaned_offset = self._noted[checkpoints.CLEANER_OFFSETS].get(partition)
         self.take(log)
         return log
 
@@ -130,6 +137,10 @@ class LogDir:
     ) -> Log:
         """A new, empty log; nothing that was noted of an older one of the name counts."""
         self.health()
+        self.forget(partition)
+        for name in _NOTES:
+            if partition in self._outdated[name]:
+                self._note(name)  # The next start would take it for the new log's.
         path = self.path / str(partition)
         try:
             path.mkdir()
@@ -171,8 +182,8 @@ class LogDir:
         nameless = [
             partition
             for partition, path in self.found.items()
-            if not self._recovery_points.get(partition)
-            and (self._start_offsets.get(partition) or has_records(path))
+            if not self._noted[checkpoints.RECOVERY_POINTS].get(partition)
+            and (self._noted[checkpoints.LOG_START_OFFSETS].get(partition) or has_records(path))
             and self.topic_id(partition) is None
         ]
         return [self.set_aside(partition) for partition in nameless]
@@ -197,13 +208,9 @@ class LogDir:
         """The partition leaves this directory."""
         self.found.pop(partition, None)
         self.logs.pop(partition, None)
-        for noted in (
-            self._recovery_points,
-            self._high_watermarks,
-            self._start_offsets,
-            self._cleaned_offsets,
-        ):
-            noted.pop(partition, None)
+        for name, noted in self._noted.items():
+            if noted.pop(partition, 0):
+                self._outdated[name].add(partition)
 
     def set_aside(self, partition: TopicPartition) -> Path:
         """Rename a partition that belongs to no topic; nothing is deleted."""
@@ -216,6 +223,24 @@ class LogDir:
         self.forget(partition)
         return moved
 
+    def set_aside_older(self, topic: str, topic_id: bytes) -> list[Path]:
+        """Rename the logs of older topics of a name; all, so that notes are cleared only once."""
+        with self._turns:
+            return [
+                self.set_aside(partition)
+                for partition in tuple(self.found)
+                if partition.topic == topic and self._known_id(partition) not in (None, topic_id)
+            ]
+
+    def _known_id(self, partition: TopicPartition) -> bytes | None:
+        log = self.logs.get(partition)
+        if log is not None:
+            return log.topic_id
+        try:
+            return self.topic_id(partition)
+        except KafkaStorage:
+            return None  # Whoever opens it will hear of it.
+
     def drop(self, partition: TopicPartition) -> Path:
         """Rename a partition that is not open, to be removed with what else was deleted."""
         path = self.found[partition]
@@ -227,42 +252,35 @@ class LogDir:
     # Notes
 
     def write_recovery_points(self) -> None:
-        now = {partition: log.recovery_point for partition, log in self.logs.items()}
-        self._note(checkpoints.RECOVERY_POINTS, self._recovery_points, now)
+        self._note(checkpoints.RECOVERY_POINTS)
 
     def write_high_watermarks(self) -> None:
-        now = {partition: log.high_watermark for partition, log in self.logs.items()}
-        self._note(checkpoints.HIGH_WATERMARKS, self._high_watermarks, now)
+        self._note(checkpoints.HIGH_WATERMARKS)
 
     def write_start_offsets(self) -> None:
-        """Only where the first segment's name does not say it already."""
-        now = {
-            partition: log.log_start_offset
-            for partition, log in self.logs.items()
-            if log.log_start_offset > log.row.first.base_offset
-        }
-        self._note(checkpoints.LOG_START_OFFSETS, self._start_offsets, now)
+        self._note(checkpoints.LOG_START_OFFSETS)
 
     def write_cleaned_offsets(self) -> None:
-        """How far the logs are compacted; only of those that ever were."""
-        now = {
-            partition: log.cleaned_offset
-            for partition, log in tuple(self.logs.items())  # Another thread may write this.
-            if log.cleaned_offset is not None
-        }
-        self._note(checkpoints.CLEANER_OFFSETS, self._cleaned_offsets, now)
+        self._note(checkpoints.CLEANER_OFFSETS)
 
-    def _note(self, name: str, noted: Offsets, now: Offsets) -> None:
+    def _note(self, name: str) -> None:
         """What was noted of partitions that are not open stays."""
         if self.failure is not None:
             return
-        kept = {partition: at for partition, at in noted.items() if partition not in self.logs}
-        try:
-            write_offsets(self.path / name, kept | now)
-        except OSError as error:
-            if is_lasting(error):
-                self.fail(error)
-            raise KafkaStorage(f"{self.path / name} cannot be written: {error}") from error
+        with self._turns:
+            outdated = frozenset(self._outdated[name])
+            open_logs = dict(self.logs)
+            noted = dict(self._noted[name])
+            kept = {partition: at for partition, at in noted.items() if partition not in open_logs}
+            present = kept | _to_note(name, open_logs)
+            try:
+                write_offsets(self.path / name, present)
+            except OSError as error:
+                if is_lasting(error):
+                    self.fail(error)
+                raise KafkaStorage(f"{self.path / name} cannot be written: {error}") from error
+            self._noted[name] = present
+            self._outdated[name] -= outdated
 
     # Leaving
 
@@ -303,6 +321,27 @@ class LogDir:
         fd, self._lock_fd = self._lock_fd, -1
         if fd >= 0:
             os.close(fd)
+
+
+def _to_note(name: str, logs: Mapping[TopicPartition, Log]) -> Offsets:
+    """What a file says of the logs that are open."""
+    match name:
+        case checkpoints.RECOVERY_POINTS:
+            return {partition: log.recovery_point for partition, log in logs.items()}
+        case checkpoints.HIGH_WATERMARKS:
+            return {partition: log.high_watermark for partition, log in logs.items()}
+        case checkpoints.LOG_START_OFFSETS:  # Where the first segment's name does not say it.
+            return {
+                partition: log.log_start_offset
+                for partition, log in logs.items()
+                if log.log_start_offset > log.row.first.base_offset
+            }
+        case _:  # How far the logs are compacted; only of those that ever were.
+            return {
+                partition: log.cleaned_offset
+                for partition, log in logs.items()
+                if log.cleaned_offset is not None
+            }
 
 
 def _lock(path: Path) -> int:

@@ -161,8 +161,10 @@ class LogDirs:
             try:
                 return home.open_log(partition, topic_id=topic_id, config=config, now_ms=now_ms)
             except InconsistentTopicId:
-                moved = home.set_aside(partition)
-                self._report(f"The log of an older topic {partition.topic} was renamed to {moved}")
+                for moved in home.set_aside_older(partition.topic, topic_id):
+                    self._report(
+                        f"The log of an older topic {partition.topic} was renamed to {moved}"
+                    )
         working = [found for found in self.dirs if found.failure is None]
         if not working:
             raise KafkaStorage("every log directory is offline")

@@ -388,6 +388,56 @@ def syncs_noted(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return noted
 
 
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_what_was_noted_of_an_older_log_does_not_count_even_after_a_kill(
+    log_dir: Path, is_deleted: bool
+) -> None:
+    """Else the new log would begin where the old one did, without the records before that."""
+    dirs = claimed(log_dir)
+    old = open_log(dirs)
+    fill(old, 30)
+    old.flush()
+    old.delete_records_before(20)
+    old.cleaned_offset = 10
+    dirs.write_start_offsets()
+    dirs.write_high_watermarks()
+    dirs.write_recovery_points()
+    dirs.write_cleaned_offsets()
+    if is_deleted:
+        dirs.delete_log(ORDERS, now_ms=0)
+    new = open_log(dirs, topic_id=OTHER_ID)
+    fill(new, 5)
+    new.flush()
+    killed(dirs)
+    dirs = opened(log_dir)
+    found = open_log(dirs, topic_id=OTHER_ID)
+    assert (found.log_start_offset, found.log_end_offset) == (0, 5)
+    assert (found.high_watermark, found.recovery_point, found.cleaned_offset) == (0, 0, None)
+    dirs.close()
+
+
+def test_many_logs_made_anew_cost_one_flush_of_each_note(
+    log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partitions = [TopicPartition("orders", number) for number in range(20)]
+    dirs = claimed(log_dir)
+    for partition in partitions:
+        fill(open_log(dirs, partition), 3)
+    dirs.close()
+    dirs = opened(log_dir)
+    count = 0
+
+    def synced(_fd: int) -> None:
+        nonlocal count
+        count += 1
+
+    monkeypatch.setattr(os, "fsync", synced)
+    for partition in partitions:
+        assert open_log(dirs, partition, OTHER_ID).log_end_offset == 0
+    assert count == 4  # Recovery points and high watermarks, each a file and its directory.
+    dirs.close()
+
+
 def test_strays_are_renamed_and_never_deleted(log_dir: Path) -> None:
     dirs = claimed(log_dir)
     fill(open_log(dirs), 5)
