@@ -33,6 +33,8 @@ from penstock.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from penstock.records.batch import build_batch
+from penstock.records.record import Record
 from penstock.storage.log_dirs import LogDirs
 
 INSIDE = "PLAINTEXT"
@@ -285,6 +287,24 @@ async def test_after_a_clean_stop_nothing_is_missing(world: World) -> None:
     broker = await world.start(0, boot_id="boot-2")
     assert (await world.fence(0)).prev_shutdown.value == "clean"
     assert broker.image.active_brokers() == {0}
+
+
+@in_a_world
+async def test_only_after_a_power_cut_a_log_without_a_topic_id_is_set_aside(world: World) -> None:
+    data = world.directory / "broker-0"
+    await world.start(0, boot_id="boot-1")
+    for boot_id, topic, records_left in (("boot-1", "kept", 1), ("boot-2", "lost", 0)):
+        assert await world.create(0, topic, 1) == ErrorCode.NONE
+        await world.stop(0)
+        (data / ".kafka_cleanshutdown").unlink()
+        (data / f"{topic}-0" / "partition.metadata").unlink()
+        batch = build_batch([Record(0, 0, None, b"v")], leader_epoch=0)
+        (data / f"{topic}-0" / "00000000000000000000.log").write_bytes(batch)
+        broker = await world.start(0, boot_id=boot_id)
+        hosted = broker.partitions.get(topic, 0)
+        assert hosted is not None
+        assert hosted.log.log_end_offset == records_left
+        assert len(list(data.glob(f"{topic}-0.*-stray"))) == 1 - records_left
 
 
 @in_a_world
