@@ -134,11 +134,10 @@ class Controller:
         if won is None:
             return None
         epoch, epoch_version = won
-        topics, configs, brokers, (cluster_id, _) = await asyncio.gather(
-            load_topics(store),
-            load_configs(store),
-            load_brokers(store),
-            store.get(znodes.CLUSTER_ID),
+        # Fences before partitions: then of a broker whose fence is closed the partitions tell all.
+        brokers = await load_brokers(store)
+        topics, configs, (cluster_id, _) = await asyncio.gather(
+            load_topics(store), load_configs(store), store.get(znodes.CLUSTER_ID)
         )
         image = ClusterImage(
             cluster_id=znodes.decode_cluster_id(cluster_id),
@@ -347,7 +346,7 @@ class Controller:
 
     async def _sweep(self) -> None:
         await self._topics.look_around()
-        await self._changes.refresh(self._elections.all_keys())
+        await self._changes.refresh_all()
         await self._reconcile_brokers()
         await self._align_min_isr()
 

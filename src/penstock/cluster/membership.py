@@ -36,6 +36,8 @@ class Membership:
         self._writes = writes
         self._ledger = ledger
         self._changes = changes
+        # The version each fence had before all partition states were last read.
+        self._read_behind = _versions(ledger.fences)
 
     async def reconcile(self) -> None:
         """Bring fences and partitions in line with the brokers that are registered now."""
@@ -82,6 +84,7 @@ class Membership:
             return _removal(partition, broker_id, lossy=True)
 
         _log.warning("Broker %d has lost %d of its replicas", broker_id, len(keys))
+        await self._changes.refresh(keys)  # A leader may have added it, and not told us yet.
         await self._changes.apply_to(keys, removal, self._ledger.image.active_brokers())
 
     async def expel(self, broker_id: int, epoch: int) -> None:
@@ -119,9 +122,7 @@ class Membership:
         for broker_id in sorted(seen.fences.keys() - seen.brokers.keys()):
             await self._take_out(broker_id, gone)
             gone = {}
-        for broker_id, broker in sorted(seen.brokers.items()):
-            if seen.fences[broker_id].node.state is FenceState.STARTING:
-                await self._admit(broker, seen.fences[broker_id])
+        await self._admit_all(seen)
         await self._changes.apply(_elect_vacant, self._ledger.image.active_brokers())
 
     async def _set_fences(self, nodes: Mapping[int, FenceNode]) -> None:
@@ -160,6 +161,22 @@ class Membership:
         active = image.active_brokers() - gone.keys()
         await self._changes.apply_to(keys, removal, active, along=Along(ops=(), brokers=gone))
 
+    async def _admit_all(self, seen: LoadedBrokers) -> None:
+        starting = [
+            broker_id
+            for broker_id in sorted(seen.brokers)
+            if seen.fences[broker_id].node.state is FenceState.STARTING
+        ]
+        # Leaders write in-sync sets, and tell of it late or never: by the image alone a broker
+        # would stay where its previous life was added unheard, whatever it has lost since. Nobody
+        # adds it while its fence is closed, so what was read behind that is all it counts in.
+        versions = _versions(seen.fences)
+        if any(self._read_behind.get(broker_id) != versions[broker_id] for broker_id in starting):
+            await self._changes.refresh_all()
+            self._read_behind = versions
+        for broker_id in starting:
+            await self._admit(seen.brokers[broker_id], seen.fences[broker_id])
+
     async def _admit(self, broker: BrokerImage, fence: Fence) -> None:
         """Take the previous incarnation out of all partitions; with the last of them the fence
         opens and vacant leaderships are filled, so that a few thousand take a single write."""
@@ -181,6 +198,10 @@ class Membership:
         await self._changes.apply_to(keys[last:], return_, active | {broker_id}, along=along)
         self._ledger.fences[broker_id] = opened
         _log.info("Broker %d (epoch %d) is active", broker_id, broker.epoch)
+
+
+def _versions(fences: Mapping[int, Fence]) -> dict[int, int]:
+    return {broker_id: fence.version for broker_id, fence in fences.items()}
 
 
 def _to_fence(seen: LoadedBrokers) -> dict[int, FenceNode]:

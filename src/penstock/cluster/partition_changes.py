@@ -199,6 +199,10 @@ class PartitionChanges:
         self._ledger.fences.update(moved)
         self._publish({}, {broker_id: seen.brokers.get(broker_id) for broker_id in moved})
 
+    async def refresh_all(self) -> None:
+        """Read every state again, for notices of leaders that came late or not at all."""
+        await self.refresh([key for key, _ in self._ledger.image.all_partitions()])
+
     async def refresh(self, keys: Sequence[PartitionKey]) -> None:
         """Read these states again and publish what somebody else has changed.
 

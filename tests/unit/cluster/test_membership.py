@@ -8,7 +8,9 @@ import pytest
 from penstock.cluster import znodes
 from penstock.cluster.controller import Controller, NewTopic
 from penstock.cluster.image import NO_LEADER, PartitionState
+from penstock.cluster.image_load import find_states, load_topics
 from penstock.cluster.registration import register, stored_fence, withdraw
+from penstock.cluster.transition import Expanded, Shrunk
 from penstock.cluster.znodes import FenceState, PreviousShutdown
 from penstock.errors import StaleBrokerEpoch
 from penstock.meta.sqlite import SqliteStore
@@ -23,6 +25,12 @@ def states(controller: Controller, topic: str = "t") -> list[PartitionState]:
 
 def leaders(controller: Controller, topic: str = "t") -> list[int]:
     return [state.leader for state in states(controller, topic)]
+
+
+async def stored(cluster: Any, topic: str = "t") -> list[PartitionState]:
+    """As `states`, whatever the controller has heard."""
+    found = await find_states(await cluster.session(0), [(topic, n) for n in range(3)])
+    return list(found.values())
 
 
 async def three(cluster: Any, *, min_isr: int = 2) -> Controller:
@@ -120,6 +128,79 @@ async def test_a_broker_that_lost_records_is_neither_in_sync_nor_eligible(cluste
     assert [(s.leader, s.isr, s.elr, s.lke) for s in states(controller)] == [
         (0, (0,), (), (1,))
     ] * 3
+
+
+async def test_a_loss_counts_where_leaders_added_the_broker_unheard(cluster: Any) -> None:
+    """It came back, leaders took it into their in-sync sets, and no notice of that arrived."""
+    controller = await three(cluster)
+    await cluster.stop(2)
+    await cluster.register(2)
+    await controller.reconcile_brokers()
+    for partition, leader in enumerate(leaders(controller)):
+        await cluster.leader_writes(Expanded(leader, frozenset({2})), "t", partition)
+    assert all(2 in state.isr for state in await stored(cluster))
+    await cluster.stop(2)
+    await cluster.register(2, prev_shutdown=LOSSY)
+    await controller.reconcile_brokers()
+    assert [(s.leader, s.isr, s.elr, s.lke) for s in await stored(cluster)] == [
+        (0, (0, 1), (), ()),
+        (0, (0, 1), (), ()),
+        (1, (1, 0), (), ()),
+    ]
+    assert await stored(cluster) == states(controller)
+
+
+async def test_a_loss_counts_where_leaders_made_the_broker_eligible_unheard(cluster: Any) -> None:
+    controller = await three(cluster)
+    for broker_id in (2, 1):
+        await cluster.stop(broker_id)
+        await controller.reconcile_brokers()
+    await cluster.register(2)
+    await controller.reconcile_brokers()
+    for partition in range(3):
+        await cluster.leader_writes(Expanded(0, frozenset({2})), "t", partition)
+        await cluster.leader_writes(Shrunk(0, frozenset({2})), "t", partition)
+    assert [(s.isr, s.elr) for s in await stored(cluster)] == [((0,), (2,))] * 3
+    await cluster.stop(2)
+    await cluster.register(2, prev_shutdown=LOSSY)
+    await controller.reconcile_brokers()
+    assert [(s.isr, s.elr, s.lke) for s in await stored(cluster)] == [((0,), (), (2,))] * 3
+
+
+async def test_a_loss_counts_where_the_broker_was_added_while_a_controller_took_over(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new controller has read the partitions; then the broker joins, goes and returns."""
+    controller = await three(cluster)
+    await cluster.stop(2)
+    await cluster.register(2)
+    await controller.reconcile_brokers()
+    await controller.resign()
+
+    async def load_late(store: Any) -> Any:
+        loaded = await load_topics(store)
+        await cluster.leader_writes(Expanded(0, frozenset({2})), "t", 1)
+        await cluster.stop(2)
+        await cluster.register(2, prev_shutdown=LOSSY)
+        return loaded
+
+    monkeypatch.setattr("penstock.cluster.controller.load_topics", load_late)
+    controller = await cluster.elect(1)
+    assert [s.isr for s in await stored(cluster)] == [(0, 1), (0, 1), (1, 0)]
+    assert await stored(cluster) == states(controller)
+
+
+async def test_a_disk_that_fails_counts_where_a_leader_added_the_broker_unheard(
+    cluster: Any,
+) -> None:
+    controller = await three(cluster)
+    await cluster.stop(2)
+    registration = await cluster.register(2)
+    await controller.reconcile_brokers()
+    await cluster.leader_writes(Expanded(0, frozenset({2})), "t", 1)
+    assert (await stored(cluster))[1].isr == (0, 1, 2)
+    await controller.replicas_lost(2, registration.epoch, [("t", 1)])
+    assert (await stored(cluster))[1].isr == states(controller)[1].isr == (0, 1)
 
 
 async def test_a_lone_broker_leads_again_with_a_new_epoch(cluster: Any) -> None:
