@@ -94,19 +94,20 @@ async def lose_twice(nemesis: "Nemesis") -> None:
     """
     world = nemesis.world
     live = [machine for machine in world.live() if machine not in nemesis.down]
-    if any(machine.is_lossy for machine in world.machines) or len(live) < _REPLICAS:
+    if world.is_anybody_lossy or len(live) < _REPLICAS:
         return
     away, lossy = nemesis.rng.sample(live, 2)
     away.kill()
     nemesis.down |= {away, lossy}
     try:
         await asyncio.sleep(nemesis.for_s(0.1, 1.5))
-        lossy.cut_power()
-        await asyncio.sleep(nemesis.for_s(0.05, 1.0))
-        if await _registers(nemesis, lossy):
-            lossy.kill()
-            world.trace.note("lose twice", lossy.name)
-            await asyncio.sleep(nemesis.for_s(0.02, 0.5))
+        if not world.is_anybody_lossy:  # Another may have lost its power meanwhile.
+            lossy.cut_power()
+            await asyncio.sleep(nemesis.for_s(0.05, 1.0))
+            if await _registers(nemesis, lossy):
+                lossy.kill()
+                world.trace.note("lose twice", lossy.name)
+                await asyncio.sleep(nemesis.for_s(0.02, 0.5))
     finally:
         nemesis.down.discard(lossy)
         if lossy.process is None:

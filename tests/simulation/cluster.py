@@ -310,5 +310,13 @@ class World:
     def machine(self, broker_id: int) -> Machine:
         return self.machines[broker_id - 1]
 
+    @property
+    def is_anybody_lossy(self) -> bool:
+        """Then no other may lose its power: of two, both may have had the only copies.
+
+        That is beyond what two replicas in sync promise (I8). Ask just before the power is cut.
+        """
+        return any(machine.is_lossy for machine in self.machines)
+
     def live(self) -> list[Machine]:
         return [m for m in self.machines if m.process is not None and not m.process.is_paused]

@@ -171,8 +171,7 @@ async def strike(nemesis: Nemesis) -> None:
 
 
 async def power(nemesis: Nemesis) -> None:
-    """One at a time: of two that lose data at once, both may have had the only copies."""
-    if any(machine.is_lossy for machine in nemesis.world.machines):
+    if nemesis.world.is_anybody_lossy:
         return
     if machine := nemesis.one():
         machine.cut_power()

@@ -3,10 +3,14 @@
 import asyncio
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.simulation.aimed import lose_twice
 from tests.simulation.clock import Process, VirtualLoop
+from tests.simulation.cluster import World
 from tests.simulation.disk import Disk
+from tests.simulation.faults import Nemesis
 from tests.simulation.network import Network, SimPeers, host_name
 from tests.simulation.store import Ensemble, SimStore
 from tests.simulation.trace import Trace
@@ -309,3 +313,39 @@ def test_a_flushed_directory_keeps_its_names(tmp_path: Path) -> None:
         disk.note_rename(str(old), str(new), None)
         disk.note_sync(str(disk.root))
         assert (disk.survive_power_cut() / "note").read_bytes() == b"after"
+
+
+# Faults
+
+
+class Stub:
+    """As much of a machine as faults touch."""
+
+    def __init__(self) -> None:
+        self.process: object | None = object()
+        self.is_lossy = False
+
+    def start(self) -> None:
+        self.process = object()
+
+    def kill(self) -> None:
+        self.process = None
+
+    def cut_power(self) -> None:
+        self.process, self.is_lossy = None, True
+
+
+async def test_a_power_cut_waits_for_whoever_lost_data_meanwhile(loop: VirtualLoop) -> None:
+    """Of two at once both may have had the only copies, which nobody promised to keep."""
+    world: Any = World.__new__(World)
+    world.machines = [Stub(), Stub(), Stub()]
+    world.live = lambda: world.machines
+    nemesis: Any = Nemesis.__new__(Nemesis)
+    nemesis.world, nemesis.rng, nemesis.down = world, random.Random(1), set()
+    fault = asyncio.create_task(lose_twice(nemesis))
+    await asyncio.sleep(0.01)  # One is away, and another is about to lose its power.
+    (third,) = set(world.machines) - nemesis.down
+    third.cut_power()
+    await fault
+    assert [machine for machine in world.machines if machine.is_lossy] == [third]
+    assert [machine for machine in world.machines if machine.process is None] == [third]
