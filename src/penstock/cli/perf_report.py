@@ -13,24 +13,22 @@ class LatencyReport:
         self._interval_s = interval_ms / 1000
         self._start_s = self._window_start_s = now_s
         self.count = 0
-        self.bytes_each = 0
-        self._bytes = 0
+        self._bytes = 0.0
         self._sum_s = 0.0
         self._max_s = 0.0
         self._samples_s: list[float] = []
         self._stride = 1
         self._window_count = 0
-        self._window_bytes = 0
+        self._window_bytes = 0.0
         self._window_sum_s = 0.0
         self._window_max_s = 0.0
 
-    def add(self, latencies_s: Sequence[float], bytes_each: int) -> None:
-        """Records that were stored, each of a size."""
+    def add(self, latencies_s: Sequence[float], bytes_each: float) -> None:
+        """Records that were stored, of so many bytes each on average."""
         if not latencies_s:
             return
         count, total_s, highest_s = len(latencies_s), sum(latencies_s), max(latencies_s)
         size = count * bytes_each
-        self.bytes_each = bytes_each
         self.count += count
         self._bytes += size
         self._sum_s += total_s
@@ -72,8 +70,8 @@ class LatencyReport:
 
     def _begin_window(self, now_s: float) -> None:
         self._window_start_s = now_s
-        self._window_count = self._window_bytes = 0
-        self._window_sum_s = self._window_max_s = 0.0
+        self._window_count = 0
+        self._window_bytes = self._window_sum_s = self._window_max_s = 0.0
 
     def _sample(self, latencies_s: Sequence[float]) -> None:
         """Keep an even selection: when there are too many, every second one goes."""

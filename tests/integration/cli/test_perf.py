@@ -47,6 +47,17 @@ def test_records_are_produced_at_a_pace_and_consumed(tool: Tool, topic: str) -> 
     assert len(columns) == len(header.split(", "))
 
 
+def test_bytes_count_that_are_stored_only_at_the_end(tool: Tool, topic: str) -> None:
+    words = ["--topic", topic, "--num-records", 50, "--record-size", 10_000, "--throughput", -1]
+    # Fewer than fill a batch: nothing leaves before the last was handed over.
+    props = ["--producer-props", "linger.ms=10000", "batch.size=1000000"]
+    done = tool("producer-perf-test", *words, *props)
+    rates = re.search(r", (\S+) records/sec \((\S+) MB/sec\)", done.lines[-1])
+    assert rates is not None
+    records, megabytes = map(float, rates.groups())
+    assert megabytes == pytest.approx(records * 10_000 / 1024 / 1024, abs=0.006)
+
+
 def test_details_are_printed_by_interval(tool: Tool, topic: str) -> None:
     words = ["--topic", topic, "--num-records", 1000, "--record-size", 10, "--throughput", -1]
     tool("producer-perf-test", *words)

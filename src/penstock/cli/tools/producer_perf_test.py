@@ -50,19 +50,20 @@ def _run(producer: BulkProducer, options: argparse.Namespace, transactional: boo
     steady: LatencyReport | None = None
     pace = Pace(options.throughput, now_s=time.monotonic())
     transaction = Transaction(producer, options) if transactional else None
-    sent = 0
+    sent = sent_bytes = 0
     for values in _batches(options):
         if transaction is not None:
             transaction.step()
         producer.send_batch(options.topic, values)
         sent += len(values)
+        sent_bytes += sum(map(len, values))
         producer.serve()
-        steady = _account(producer, report, steady, options, len(values[0]))
+        steady = _account(producer, report, steady, options, sent_bytes / sent)
         pace.wait(sent, producer)
     if transaction is not None:
         transaction.end()
     producer.flush()
-    steady = _account(producer, report, steady, options, 0)
+    steady = _account(producer, report, steady, options, sent_bytes / sent)
     now_s = time.monotonic()
     print(report.total_line(now_s))
     if steady is not None:
@@ -74,13 +75,12 @@ def _account(
     report: LatencyReport,
     steady: LatencyReport | None,
     options: argparse.Namespace,
-    size: int,
+    bytes_each: float,
 ) -> LatencyReport | None:
     """Take in what was stored since; the steady state begins once the warm-up is over."""
     latencies_s = producer.latencies_s.copy()
     producer.latencies_s.clear()
     now_s = time.monotonic()
-    bytes_each = size or report.bytes_each
     report.add(latencies_s, bytes_each)
     if steady is None and options.warmup_records and report.count > options.warmup_records:
         steady = LatencyReport(options.reporting_interval, now_s=now_s)
