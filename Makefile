@@ -1,5 +1,5 @@
-# Every task of the project by one word. `make setup` is a step of the others, and costs nothing
-# when the virtual environment already matches pyproject.toml and constraints.txt.
+# Every task of the project by one word. `make setup` is a step of the others, and costs next to
+# nothing when the virtual environment already matches pyproject.toml and constraints.txt.
 
 PYTHON := .venv/bin/python
 STAMP := .venv/.installed
@@ -11,29 +11,32 @@ SEEDS ?= 300
 FAULT ?= all
 ROUNDS ?= 5
 
+# Compiled ahead, because an editable install leaves that to every first start, and to every start
+# where PYTHONDONTWRITEBYTECODE is set.
 setup: $(STAMP)
+	@$(PYTHON) -m compileall -q src/penstock src/pyspark_penstock || true
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup.sh
 	@sh scripts/setup.sh
 
-run: $(STAMP)
+run: setup
 	@$(PYTHON) scripts/run.py
 
-test: $(STAMP)
+test: setup
 	@$(PYTHON) scripts/extras.py
 	$(PYTHON) -m pytest -n 2 --dist loadfile -rfEs $(ARGS)
 
 # A million fuzzed frames, more crash rounds: about an hour.
-test-long: $(STAMP)
+test-long: setup
 	@$(PYTHON) scripts/extras.py
 	PENSTOCK_LONG=1 $(PYTHON) -m pytest -n 2 --dist loadfile -rfEs --timeout 3600 $(ARGS)
 
 # Whole clusters on a virtual clock, one run for each seed: make sim SEEDS=10000
-sim: $(STAMP)
+sim: setup
 	$(PYTHON) -m tests.simulation --seeds $(SEEDS) $(ARGS)
 
 # Real brokers and ZooKeepers under kill -9, pauses, cuts, full disks: make faults FAULT=kill-leader
-faults: $(STAMP)
+faults: setup
 	$(PYTHON) -m tests.faults --fault $(FAULT) --rounds $(ROUNDS) $(ARGS)
 
 check: $(STAMP)
@@ -50,7 +53,7 @@ fix: $(STAMP)
 	$(PYTHON) scripts/generate_docs.py
 
 # Options go in ARGS, e.g. make bench ARGS="--rows produce,fetch --quick".
-bench: $(STAMP)
+bench: setup
 	@$(PYTHON) scripts/extras.py --only java
 	$(PYTHON) -m bench $(ARGS)
 

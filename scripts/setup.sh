@@ -82,7 +82,5 @@ fi
 echo "setup: installing packages into .venv"
 pip_install --editable '.[dev]'
 has_java || install_java
-# An editable install leaves this to the first start, which would take twice as long.
-.venv/bin/python -m compileall -q src/penstock src/pyspark_penstock || true
 echo "$wanted" >"$stamp"
 echo "setup: done"
