@@ -37,7 +37,6 @@ class Topics:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
 
     def create_eventually(self, name: str) -> None:
         """After the metadata store was away: as soon as the controller has it again."""
@@ -56,7 +55,10 @@ class Topics:
         """Wait until all its replicas are in sync; settings are written with underscores."""
         settings = {key.replace("_", "."): value for key, value in config.items()}
         topic = NewTopic(name, partitions, replicas, config=settings)
-        for made in self._admin.create_topics([topic], operation_timeout=30).values():
+        # A new client each time: one of librdkafka whose only connection was to a controller that
+        # died goes on trying that one, and asks nobody else who has taken over.
+        admin = AdminClient({"bootstrap.servers": self._cluster.bootstrap})
+        for made in admin.create_topics([topic], operation_timeout=30).values():
             made.result()
         self._cluster.until_in_sync(name, replicas)
         return name

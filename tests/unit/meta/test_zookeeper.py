@@ -134,6 +134,7 @@ async def test_a_write_whose_answer_is_lost_has_an_unknown_outcome(network: Brok
     network.proxy.cut()
     with pytest.raises(OutcomeUnknown):
         await writing
+    await until(store, SessionState.SUSPENDED)  # Who waits for an answer may hear of it first.
     network.proxy.heal()
     await until(store, SessionState.CONNECTED)
     assert (await store.get("/a"))[0] == b"x"
@@ -155,6 +156,7 @@ async def test_what_was_not_sent_is_known_not_to_have_happened(network: BrokenNe
         StoreUnavailable,
         StoreUnavailable,
     ]
+    await until(store, SessionState.SUSPENDED)
     network.proxy.heal()
     await until(store, SessionState.CONNECTED)
     assert await store.children("/") == ["0"]
