@@ -84,7 +84,8 @@ class ClusterMarkers:
         self, leader: int, marker: Marker, wanted: Sequence[TopicPartition]
     ) -> Outcome:
         if leader == self._broker_id:
-            return await self._local.write(marker, wanted)
+            written = await self._local.write(marker, wanted)
+            return {where: _passing(error) for where, error in written.items()}
         outbox = self._outboxes.get(leader)
         if outbox is None:
             outbox = self._outboxes[leader] = Outbox(partial(self._send, leader))
@@ -130,7 +131,17 @@ def _outcome(wanted: Sequence[TopicPartition], result: WritableTxnMarkerResult) 
 def _error(code: int | None) -> ProtocolError | None:
     if code == ErrorCode.NONE:
         return None
-    if code is None or code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        # Its image is behind ours: only our own can say that a partition is gone.
-        return NotLeaderOrFollower("the leader does not know the partition yet")
-    return error_for(code)
+    if code is None:
+        return NotLeaderOrFollower("the leader has not answered for the partition")
+    return _passing(error_for(code))
+
+
+def _passing(error: ProtocolError | None) -> ProtocolError | None:
+    """Only the image of this broker can say that a partition is gone.
+
+    Another leader's may be behind ours, and a partition that is moved away while a marker waits
+    for its replicas is gone from here only.
+    """
+    if isinstance(error, UnknownTopicOrPartition):
+        return NotLeaderOrFollower(f"its leader does not have the partition: {error}")
+    return error

@@ -14,6 +14,7 @@ from penstock.errors import (
     ErrorCode,
     InvalidTxnState,
     NotLeaderOrFollower,
+    ProtocolError,
     UnknownTopicOrPartition,
 )
 from penstock.protocol.apis import Request, Response
@@ -59,11 +60,12 @@ def _image(**leaders: list[int]) -> ClusterImage:
 class _LocalMarkers:
     def __init__(self) -> None:
         self.written: list[TopicPartition] = []
+        self.error: ProtocolError | None = None
 
     async def write(self, _marker: Marker, partitions: Iterable[TopicPartition]) -> Outcome:
         wanted = list(partitions)
         self.written += wanted
-        return dict.fromkeys(wanted)
+        return dict.fromkeys(wanted, self.error)
 
 
 def _markers(image: ClusterImage, peers: FakePeers) -> tuple[ClusterMarkers, _LocalMarkers]:
@@ -118,6 +120,14 @@ def test_a_leader_that_is_behind_or_away_does_not_end_the_matter(code: int | Non
     peers = FakePeers(None if code is None else lambda _id, request: _written(request, code))
     sink, _ = _markers(_image(t=[2]), peers)
     outcome = asyncio.run(sink.write(MARKER, [("t", 0)]))
+    assert isinstance(outcome["t", 0], NotLeaderOrFollower)
+
+
+def test_a_partition_that_moves_away_from_here_does_not_end_the_matter() -> None:
+    sink, local = _markers(_image(t=[ME]), FakePeers())
+    local.error = UnknownTopicOrPartition("dropped while the marker waited for its replicas")
+    outcome = asyncio.run(sink.write(MARKER, [("t", 0)]))
+    assert local.written == [("t", 0)]
     assert isinstance(outcome["t", 0], NotLeaderOrFollower)
 
 
