@@ -200,6 +200,9 @@ class Network:
         def arrive() -> None:
             if host.is_listening:
                 host.process.start(self._served(connection, answer, api_key, version, frame))
+            elif host.name not in self._is_off and not self._is_cut(host.name, source.name):
+                # The machine is on, and knows nothing of a connection to a process before.
+                self._after(source, _RESET_S, connection.break_, f"{host.name} reset it")
 
         if self.is_rough and self._rng.random() < 0.002:
             # Sent on a connection that is breaking: it may still arrive, the answer will not.

@@ -128,6 +128,17 @@ async def test_a_dead_process_refuses_and_a_machine_without_power_is_silent(net:
     assert net.loop.time() == pytest.approx(before_s + 1.0)
 
 
+async def test_a_machine_that_is_on_again_resets_connections_of_the_time_before(net: Net) -> None:
+    await net.ask()
+    net.network.hang_up(host_name(2), is_off=True)
+    net.network.listen(host_name(2), net.two, net.serve)
+    before_s = net.loop.time()
+    with pytest.raises(PeerUnreachable, match="reset"):
+        await net.ask()
+    assert net.loop.time() < before_s + 0.1
+    assert isinstance(await net.ask(), ApiVersionsResponse)
+
+
 async def test_a_question_on_a_cut_path_may_arrive_long_after_it_was_given_up(net: Net) -> None:
     await net.ask()
     late = 0
