@@ -125,11 +125,17 @@ class StateLog:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that was written is safe on every in-sync replica."""
-        return self.partition.log.high_watermark >= self._end_offset
+        """Whether all that was written is safe on every in-sync replica.
+
+        Nobody knows once another leads: what was written may be cut from our log again, and the
+        high watermark then passes over what the new leader wrote in its place.
+        """
+        return self.is_led and self.partition.log.high_watermark >= self._end_offset
 
     def settled(self) -> "asyncio.Future[None] | None":
         """A future for when all that was written is safe on every in-sync replica; None: it is."""
+        if not self.is_led:
+            raise NotCoordinator(f"this broker leads {self!r} no more")
         if self.is_settled:
             return None
         return self.partition.replicated(self._end_offset - 1)
