@@ -196,6 +196,23 @@ def test_a_log_opened_over_unsettled_records_waits_for_them(made: Made) -> None:
     asyncio.run(run())
 
 
+def test_whoever_asks_after_another_has_taken_over_is_not_told_that_it_is_safe(made: Made) -> None:
+    async def run() -> None:
+        partition = made()
+        place(partition, state(isr=(BROKER, OTHER), min_isr=2, partition_epoch=1), (BROKER, OTHER))
+        log = opened(partition)
+        log.write([(b"a", b"1")])
+        place(partition, state(leader=OTHER, epoch=1), (BROKER, OTHER))
+        with pytest.raises(NotCoordinator):
+            await log.until_settled()
+        partition.follow_high_watermark(1)  # Of what the new leader wrote in that place.
+        assert not log.is_settled
+        with pytest.raises(NotCoordinator):
+            await log.until_settled()
+
+    asyncio.run(run())
+
+
 def test_whoever_waits_learns_that_another_leads_now(made: Made) -> None:
     async def run() -> None:
         partition = made()
