@@ -9,8 +9,10 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
+from types import CoroutineType
 from typing import Any
 
 from tests.simulation.clock import NATURE, Process, VirtualLoop
@@ -21,8 +23,8 @@ from tests.simulation.network import Network, SimPeers, host_name
 from tests.simulation.store import Ensemble, SimStore
 from tests.simulation.trace import Trace
 
-from penstock.broker.context import Broker
-from penstock.broker.dispatch import Dispatcher
+from penstock.broker.context import Broker, RequestContext
+from penstock.broker.dispatch import Dispatcher, Route
 from penstock.broker.node import running
 from penstock.cluster.image import Endpoint
 from penstock.config.broker import BrokerConfig
@@ -59,6 +61,8 @@ Partition.__init__ = _with_watchers_in_order  # type: ignore[method-assign]
 Partition._set_high_watermark = _observed  # type: ignore[method-assign]
 
 SESSION_S = 3.0
+_BUSY = 0.3  # How often others come between a request and its waiting.
+_TURN_S_MAX = 0.1
 
 SETTINGS = {
     "zookeeper.connect": "simulated:2181",
@@ -86,6 +90,7 @@ class Machine:
         self.broker_id = broker_id
         self.name = host_name(broker_id)
         self.disk = Disk(world.directory / self.name, world.rng("disk", broker_id))
+        self._turns = world.rng("turns", broker_id)
         world.disks.disks.append(self.disk)
         self.boots = 1
         self.skew_ms = 0
@@ -155,7 +160,7 @@ class Machine:
                 now_ms=process.now_ms,
             ) as broker:
                 self.broker = broker
-                dispatcher = Dispatcher(broker, listener=LISTENER)
+                dispatcher = _BusyDispatcher(broker, self._turns)
                 doors = _Doors(self, process, dispatcher)
                 world.network.listen(self.name, process, doors.serve)
                 world.trace.note("serves", self.name)
@@ -227,6 +232,32 @@ class Machine:
         if not is_off:
             self.world.note_death(self, process)
         return True
+
+
+class _BusyDispatcher(Dispatcher):
+    """What has to wait begins to in a turn of its own, as in a broker with many connections.
+
+    Whatever comes in between, a change of leaders above all, finds a request half done.
+    """
+
+    def __init__(self, broker: Broker, rng: random.Random) -> None:
+        super().__init__(broker, listener=LISTENER)
+        self._rng = rng
+
+    def _find_route(self, key: int, version: int) -> Route | None:
+        route = super()._find_route(key, version)
+        if route is not None:
+            route.handle = partial(self._handle, route.handle)
+        return route
+
+    def _handle(self, handle: Callable[..., Any], request: Any, context: RequestContext) -> Any:
+        response = handle(request, context)
+        return self._in_turn(response) if type(response) is CoroutineType else response
+
+    async def _in_turn(self, waiting: Coroutine[Any, Any, Any]) -> Any:
+        if self._rng.random() < _BUSY:
+            await asyncio.sleep(self._rng.random() ** 2 * _TURN_S_MAX)
+        return await waiting
 
 
 class _Doors:

@@ -63,6 +63,21 @@ def _answering_before_it_is_safe() -> None:
     StateLog.is_settled = True  # type: ignore[method-assign,assignment]
 
 
+def _believing_another_leaders_high_watermark() -> None:
+    """Whoever asks late takes what was written in its place for its own."""
+
+    def is_settled(self: StateLog) -> bool:
+        return self.partition.log.high_watermark >= self._end_offset
+
+    def settled(self: StateLog) -> Any:
+        if is_settled(self):
+            return None
+        return self.partition._waits.add(self._end_offset)
+
+    StateLog.is_settled = property(is_settled)  # type: ignore[method-assign,assignment]
+    StateLog.settled = settled  # type: ignore[method-assign]
+
+
 COORDINATOR_MUTANTS: dict[str, Callable[[], None]] = {
     "a marker for every partition": _without_the_last_marker,
     "only coordinators answer": _answering_from_memory,
@@ -70,4 +85,5 @@ COORDINATOR_MUTANTS: dict[str, Callable[[], None]] = {
     "offsets wait for their transaction": _counting_offsets_at_once,
     "producer epochs": _without_epochs,
     "coordinators answer for what is safe": _answering_before_it_is_safe,
+    "what is safe is one's own": _believing_another_leaders_high_watermark,
 }

@@ -6,6 +6,7 @@ older one that comes back tells of a commit that was lost.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from tests.simulation.clients import Client
 from tests.simulation.groups_line import GROUP, Line, Told
@@ -198,21 +199,14 @@ class Member:
         if not self.owned:
             await self._beat()
             return
-        partition = self._client.rng.choice(self.owned)
-        commit = self._ledger.begin(partition)
-        wanted = OffsetCommitRequestPartition(
-            partition_index=partition, committed_offset=commit.offset, committed_metadata=""
-        )
-        request = OffsetCommitRequest(
-            group_id=GROUP_ID,
+        commit = self._ledger.begin(self._client.rng.choice(self.owned))
+        told = await committing(
+            self._line,
+            self._ledger,
+            commit,
             generation_id_or_member_epoch=self.generation,
             member_id=self._member_id,
-            topics=[OffsetCommitRequestTopic(name=self._ledger.topic, partitions=[wanted])],
         )
-        told = await self._line.ask(request, version=7, code=_code_of_partition)
-        commit.is_loose = told.unanswered > 0
-        commit.is_acked = told.error is ErrorCode.NONE
-        self._client.history.trace.note("commit", commit.offset, told.error.name)
         self._is_in(told, "OffsetCommit")
 
     async def _look(self) -> None:
@@ -229,11 +223,28 @@ class Member:
         self._forget()
 
 
+async def committing(line: Line, ledger: GroupLedger, commit: Commit, **member: Any) -> Told:
+    """The offset noted; without a member, by somebody who only keeps offsets in the group."""
+    wanted = OffsetCommitRequestPartition(
+        partition_index=commit.partition, committed_offset=commit.offset, committed_metadata=""
+    )
+    request = OffsetCommitRequest(
+        group_id=line.key,
+        topics=[OffsetCommitRequestTopic(name=ledger.topic, partitions=[wanted])],
+        **member,
+    )
+    told = await line.ask(request, version=7, code=_code_of_partition)
+    commit.is_loose = told.unanswered > 0
+    commit.is_acked = told.error is ErrorCode.NONE
+    ledger.history.trace.note("commit", line.key, commit.offset, told.error.name)
+    return told
+
+
 async def look(line: Line, ledger: GroupLedger, partition: int) -> None:
     """What is committed now, held against what was acknowledged before asking."""
     acked = ledger.last_acked(partition)
     request = OffsetFetchRequest(
-        group_id=GROUP_ID,
+        group_id=line.key,
         topics=[OffsetFetchRequestTopic(name=ledger.topic, partition_indexes=[partition])],
     )
     told = await line.ask(request, version=7, code=_code)

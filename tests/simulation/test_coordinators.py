@@ -25,7 +25,12 @@ def test_a_seed_with_transactions_replays_exactly() -> None:
 
 @pytest.mark.parametrize(
     "guard",
-    ["readers know of aborts", "producer epochs", "only coordinators answer"],
+    [
+        "readers know of aborts",
+        "producer epochs",
+        "only coordinators answer",
+        "what is safe is one's own",
+    ],
 )
 def test_a_coordinator_without_a_guard_is_noticed(guard: str) -> None:
     done = simulation("--mutant", guard, "--first", "2", "--seeds", "40", "--stop")

@@ -16,6 +16,7 @@ from tests.simulation.coordinator_checks import (
 )
 from tests.simulation.groups import GROUP_ID as MEMBERS
 from tests.simulation.groups import GroupLedger, Member, look
+from tests.simulation.groups_keeper import OFFSETS_TOPIC, Keeper
 from tests.simulation.groups_line import GROUP, Line
 from tests.simulation.history import Place
 from tests.simulation.oracle import Oracle
@@ -30,8 +31,9 @@ _BANK_PARTITIONS = 3
 _MEMBERS = 2
 _SAMPLE_S = 0.05
 _BANKERS = 2
+# All of one partition of the offsets, or of both: they differ in the last bit of their hashes.
+_KEEPERS = (("k0", "k2"), ("k1", "k3"), ("k0", "k1"))
 _END_S = TIMEOUT_MS / 1000 + 60  # I24.
-_OFFSETS = "__consumer_offsets"
 
 # Short, so that both sides of each timeout are met in a run.
 SETTINGS = {
@@ -58,6 +60,7 @@ class CoordinatorLoad:
         self.ledger = Ledger(world.history)
         self.group = GroupLedger(world.history, BANK, _BANK_PARTITIONS)
         self._members: list[Member] = []
+        self._keepers: list[Keeper] = []
         self._lives: list[Lives] = []
         self._auditors: list[Auditor] = []
         self._places = [(BANK, number) for number in range(_BANK_PARTITIONS)]
@@ -89,6 +92,13 @@ class CoordinatorLoad:
             member = Member(client, self.group)
             self._members.append(member)
             client.run(member.run)
+        for name in self._rng.choice(_KEEPERS):
+            client = self._make_client(name)
+            ledger = GroupLedger(self._world.history, BANK, _BANK_PARTITIONS)
+            keeper = Keeper(client, ledger, group_id=name)
+            keeper.mind(self._world.ensemble)
+            self._keepers.append(keeper)
+            client.run(keeper.run)
         for number, place in enumerate(self._places):
             client = self._make_client(f"a{number}")
             auditor = Auditor(client, place, self.ledger)
@@ -131,7 +141,7 @@ class CoordinatorLoad:
             self._world.history.violate(f"I28 the group is not stable: {told}")
         for member in self._members:
             member.is_stopping = True
-        stored = [place for place in oracle.places() if place[0] == _OFFSETS]
+        stored = [place for place in oracle.places() if place[0] == OFFSETS_TOPIC]
         places = [*self._places, *stored]
         if not await self._until(lambda: not unfinished(self._world, oracle, places), _END_S):
             left = unfinished(self._world, oracle, places)
@@ -165,4 +175,6 @@ class CoordinatorLoad:
             line = Line(line.client, MEMBERS, GROUP)
             for partition in self.group.partitions:
                 await look(line, self.group, partition)
+            for keeper in self._keepers:
+                await keeper.prove()
         judge_worker(history, self.ledger, self._source, committed)

@@ -448,7 +448,13 @@ class Partition(Replica):
     # Waiting
 
     def replicated(self, last_offset: int) -> "asyncio.Future[None] | None":
-        """A future for when `last_offset` is on every in-sync replica; None: it already is."""
+        """A future for when `last_offset` is on every in-sync replica; None: it already is.
+
+        To be asked in the same step as the append: a high watermark that we were told as a follower
+        may stand behind what another leader wrote at these offsets.
+        """
+        if not self.is_leader:
+            self.check_leader()
         if self.log.high_watermark > last_offset:
             return None
         return self._waits.add(last_offset + 1)

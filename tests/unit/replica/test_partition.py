@@ -145,6 +145,9 @@ def test_waits_end_with_the_high_watermark_or_with_the_leadership(
         place(partition, state(leader=OTHER, epoch=1), (BROKER, OTHER))
         with pytest.raises(NotLeaderOrFollower):
             await third
+        partition.follow_high_watermark(3)  # Of what the new leader wrote in that place.
+        with pytest.raises(NotLeaderOrFollower):
+            partition.replicated(2)
 
     asyncio.run(scenario())
 

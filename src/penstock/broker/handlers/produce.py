@@ -200,20 +200,21 @@ def _append_when_admitted(
     # The frame is reused as soon as we return, so what waits needs bytes of its own.
     kept = [(header, memoryview(bytearray(batch))) for header, batch in batches]
     answer = PartitionProduceResponse(index=partition.partition)
-    appending = broker.transactions.admission.later(
-        partition,
-        claim,
-        lambda: partition.append(kept, required_acks=acks, now_ms=broker.now_ms()),
-    )
+
+    def append() -> tuple[Appended, "asyncio.Future[None] | None"]:
+        appended = partition.append(kept, required_acks=acks, now_ms=broker.now_ms())
+        # Begun at once: later another broker may lead, and nobody could tell what became of it.
+        return appended, partition.acknowledged(appended.last_offset, acks)
+
+    appending = broker.transactions.admission.later(partition, claim, append)
 
     async def fill_in() -> None:
-        appended = await appending
+        appended, wait = await appending
         filled = _answer(partition.partition, appended)
         answer.base_offset = filled.base_offset
         answer.log_append_time_ms = filled.log_append_time_ms
         answer.log_start_offset = filled.log_start_offset
         _count(kept, partition.topic, broker)
-        wait = partition.acknowledged(appended.last_offset, acks)
         if wait is not None:
             await wait
 
