@@ -74,10 +74,10 @@ def _leader(world: World, oracle: Oracle, place: Place) -> Partition | None:
     return found if found is not None and found.is_leader else None
 
 
-def end_offset(world: World, oracle: Oracle, place: Place) -> int:
-    """Where a reader is at the end; 0: nobody can say now."""
+def end_offset(world: World, oracle: Oracle, place: Place) -> int | None:
+    """Where a reader is at the end; None: nobody leads just now, and nobody can say."""
     leader = _leader(world, oracle, place)
-    return 0 if leader is None else leader.log.high_watermark
+    return None if leader is None else leader.log.high_watermark
 
 
 def judge_transactions(

@@ -148,9 +148,15 @@ class CoordinatorLoad:
             self._world.history.violate(f"I24 not ended after {_END_S} s: {left[:3]}")
             return
         async with asyncio.timeout(60):
-            for place, auditor in zip(self._places, self._auditors, strict=True):
-                while auditor.position < end_offset(self._world, oracle, place):
+            # All at one moment: leaders still change, and a new one may know less than the last.
+            while behind := self._auditors_behind(oracle):
+                for auditor in behind:
                     await auditor.poll()
+
+    def _auditors_behind(self, oracle: Oracle) -> list[Auditor]:
+        ends = [end_offset(self._world, oracle, place) for place in self._places]
+        both = zip(ends, self._auditors, strict=True)
+        return [auditor for end, auditor in both if end is None or auditor.position < end]
 
     def _is_group_whole(self) -> bool:
         """Whether all are in one generation and share everything."""

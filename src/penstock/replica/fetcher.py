@@ -15,6 +15,7 @@ from typing import Final
 from penstock.config.broker import BrokerConfig
 from penstock.errors import CorruptRecord, ErrorCode, KafkaStorage, PenstockError
 from penstock.net.peers import Peers, PeerUnreachable
+from penstock.protocol.messages.api_versions import ApiVersionsRequest
 from penstock.protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,
@@ -43,6 +44,7 @@ from penstock.storage.log import Log
 log = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 FETCH_VERSION: Final = 17
+_KNOCK_VERSION: Final = 0
 _FIRST_PAUSE_S: Final = 0.02
 # A leader that takes new partitions over keeps no request waiting: see FollowerSessions.hurry. One
 # that still does not answer may be busy with them, or have taken them over long ago. To give up a
@@ -166,6 +168,8 @@ class Fetcher:
             await self._pause()
             return
         try:
+            if self._fail_count:
+                await self._knock()
             if self._config().flush_on_ack:
                 await self._bring_to_disk()
             request = self._request()
@@ -219,6 +223,20 @@ class Fetcher:
         self._book.put_off(followed, self._loop.time() + self._pause_s(followed.fail_count))
 
     # Asking
+
+    async def _knock(self) -> None:
+        """Whether anybody is there, before all partitions are named to a leader that is dead.
+
+        A session that is lost begins with all of them, which takes milliseconds per thousand, just
+        when this broker has to take over what the dead one led.
+        """
+        await self._peers.ask(
+            self.leader_id,
+            ApiVersionsRequest(),
+            timeout_s=self._config().replica_socket_timeout_ms / 1000,
+            channel=f"fetch-{self.number}",
+            version=_KNOCK_VERSION,
+        )
 
     async def _bring_to_disk(self) -> None:
         """The offset we ask from says what we have, and counts: first it must be on disk."""

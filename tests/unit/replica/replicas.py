@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock.broker.context import RequestContext
 from penstock.broker.fetch_sessions import FetchSessions
-from penstock.broker.handlers import delete_records, fetch, list_offsets, produce
+from penstock.broker.handlers import api_versions, delete_records, fetch, list_offsets, produce
 from penstock.cluster.image import (
     BrokerImage,
     ClusterImage,
@@ -40,6 +40,7 @@ from penstock.telemetry.metrics import Metrics
 TOPIC = "orders"
 TOPIC_ID = b"0123456789abcdef"
 _HANDLERS: dict[ApiKey, Any] = {
+    ApiKey.API_VERSIONS: api_versions,
     ApiKey.FETCH: fetch,
     ApiKey.LIST_OFFSETS: list_offsets,
     ApiKey.DELETE_RECORDS: delete_records,
