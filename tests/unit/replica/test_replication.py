@@ -13,6 +13,7 @@ from penstock.broker.nearest_replica import LEADER, nearest_replica
 from penstock.cluster.image import BrokerImage, ImageDelta
 from penstock.errors import ErrorCode, KafkaStorage, OffsetNotAvailable, RequestTimedOut
 from penstock.protocol.apis import ApiKey
+from penstock.protocol.messages.api_versions import ApiVersionsRequest
 from penstock.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -223,6 +224,25 @@ def test_a_waiting_request_is_answered_by_the_next_append(tmp_path: Path) -> Non
             wait = cluster.leader.replicated(append(cluster.leader, b"b"))
             assert wait is not None
             await asyncio.wait_for(wait, 10)
+
+    run(story())
+
+
+def test_a_leader_that_was_away_is_knocked_at_before_all_partitions_are_named(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        async with Replicas(tmp_path, brokers=(1, 2)) as cluster:
+            await cluster.until(lambda: cluster.nodes[1].sessions.followers._sessions != {})
+            cluster.cuts.add(frozenset((1, 2)))
+            await cluster.until(lambda: cluster.nodes[2].fetchers._fetchers[1, 0]._fail_count > 1)
+            before = len(cluster.asked)
+            cluster.cuts.clear()
+            append(cluster.leader, b"a")
+            await cluster.until(lambda: cluster.leader.high_watermark == 1)
+            since = [type(request) for _, _, request in cluster.asked[before:]]
+            assert since[:2] == [ApiVersionsRequest, FetchRequest]
+            assert ApiVersionsRequest not in since[2:]
 
     run(story())
 
