@@ -63,7 +63,7 @@ def _answering_before_it_is_safe() -> None:
     StateLog.is_settled = True  # type: ignore[method-assign,assignment]
 
 
-def _believing_another_leaders_high_watermark() -> None:
+def believing_another_leaders_high_watermark() -> None:
     """Whoever asks late takes what was written in its place for its own."""
 
     def is_settled(self: StateLog) -> bool:
@@ -85,5 +85,4 @@ COORDINATOR_MUTANTS: dict[str, Callable[[], None]] = {
     "offsets wait for their transaction": _counting_offsets_at_once,
     "producer epochs": _without_epochs,
     "coordinators answer for what is safe": _answering_before_it_is_safe,
-    "what is safe is one's own": _believing_another_leaders_high_watermark,
 }

@@ -7,7 +7,10 @@ it last; they are where the search begins, for a change of the product moves the
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.simulation.coordinator_checks_mutants import COORDINATOR_MUTANTS
+from tests.simulation.coordinator_checks_mutants import (
+    COORDINATOR_MUTANTS,
+    believing_another_leaders_high_watermark,
+)
 
 from penstock.broker.cluster_member import ClusterMember
 from penstock.broker.follower_sessions import FollowerSession, FollowerSessions
@@ -307,4 +310,5 @@ MUTANTS: dict[str, Mutant] = {
     "delete only what is committed": Mutant(_deleting_what_is_not_committed, 38),
     "sequences": Mutant(_without_sequences, 1),
     **{name: Mutant(apply, 2) for name, apply in COORDINATOR_MUTANTS.items()},
+    "what is safe is one's own": Mutant(believing_another_leaders_high_watermark, 221),
 }

@@ -33,7 +33,7 @@ def test_a_seed_with_transactions_replays_exactly() -> None:
     ],
 )
 def test_a_coordinator_without_a_guard_is_noticed(guard: str) -> None:
-    done = simulation("--mutant", guard, "--first", "2", "--seeds", "40", "--stop")
+    done = simulation("--mutant", guard, "--seeds", "40", "--stop")
     assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
     assert "1 with violations" in done.stdout
 

@@ -5,6 +5,7 @@ A stream writes each batch exactly once, also when driver, worker or broker die 
 its rows before all are stored, and attempts of tasks that failed leave nothing. It cannot know that
 an earlier run of the same program wrote the same rows, and should the driver die while it ends the
 transactions of several tasks, some are committed and the others aborted by their timeout.
+So is that of a task which Spark kills only after the driver has cleared up behind a failed job.
 """
 
 import uuid

@@ -4,6 +4,7 @@
 in front of or behind any request to a broker; from then on the dead one sends nothing more.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -148,6 +149,30 @@ def consumed(address: str, topic: str) -> list[confluent_kafka.Message]:
                 assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
                 ended.add(message.partition())
         return found
+    finally:
+        consumer.close()
+
+
+def until_stored(address: str, topic: str, count: int) -> None:
+    """Wait until so many records are in the topic's only partition, committed or not."""
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "watcher",
+            "isolation.level": "read_uncommitted",
+            "enable.auto.commit": False,
+            "topic.metadata.refresh.interval.ms": 100,
+            "allow.auto.create.topics": True,
+        }
+    )
+    try:
+        beginning = confluent_kafka.OFFSET_BEGINNING
+        consumer.assign([confluent_kafka.TopicPartition(topic, 0, beginning)])
+        left, deadline_s = count, time.monotonic() + 60
+        while left and time.monotonic() < deadline_s:
+            message = consumer.poll(1)
+            left -= message is not None and message.error() is None
+        assert not left, f"{topic} has {count - left} of {count} records"
     finally:
         consumer.close()
 

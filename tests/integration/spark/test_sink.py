@@ -1,14 +1,15 @@
 """`format("penstock")` as a sink, in Spark, on a real broker."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.integration.spark.crashing import committed, consumed, left_open
+from tests.integration.spark.crashing import committed, consumed, left_open, until_stored
 from tests.support.broker import BrokerProcess
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -62,10 +63,26 @@ def test_every_row_of_a_larger_frame_arrives_compressed(
 def test_a_failed_batch_write_leaves_nothing_for_readers_of_committed_records(
     spark: "SparkSession", shared_broker: BrokerProcess, topics: Iterator[str]
 ) -> None:
-    topic = next(topics)
-    frame = spark.range(0, 100, 1, 2).selectExpr(
-        "CAST(id AS STRING) AS value",
-        f"IF(id = 99, CAST(NULL AS STRING), '{topic}') AS topic",
+    topic, address = next(topics), shared_broker.address
+
+    def fail_last(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+        """The task of the bad row goes on once all of the other's are stored.
+
+        Failed any sooner, it would have Spark kill the other before that one had done anything,
+        or after the driver had cleared up behind it; its transaction ends by its timeout then.
+        """
+        for batch in batches:
+            if 99 in batch.column("id").to_pylist():
+                until_stored(address, topic, 50)
+            yield batch
+
+    frame = (
+        spark.range(0, 100, 1, 2)
+        .mapInArrow(fail_last, "id long")
+        .selectExpr(
+            "CAST(id AS STRING) AS value",
+            f"IF(id = 99, CAST(NULL AS STRING), '{topic}') AS topic",
+        )
     )
     said = "null topic present in the data. Use the topic option for setting a default topic."
     with pytest.raises(Exception, match=said):
