@@ -209,7 +209,7 @@ class Producer:
             if error in _NEVER_RIGHT:
                 client.history.violate(f"a produce to {self._place} failed with {error.name}")
             if error in _IDENTITY_LOST:
-                return self._lose_identity(writes, error, leader_epoch)
+                return self._lose_identity(writes, error, leader_epoch, leader)
             client.forget_leader(self._place)
             if self._may_give_up(error):
                 return self._end(writes, "info")
@@ -256,10 +256,16 @@ class Producer:
         for write in writes:
             self._client.history.end(write, outcome)
 
-    def _lose_identity(self, writes: Sequence[Write], error: ErrorCode, leader_epoch: int) -> None:
-        """Only a lost record makes the broker forget what came before."""
+    def _lose_identity(
+        self, writes: Sequence[Write], error: ErrorCode, leader_epoch: int, leader: int
+    ) -> None:
+        """Only a lost record makes the leader forget what came before.
+
+        One that was deposed and has not heard of it never knew; whoever has not heard either may
+        still ask it.
+        """
         history = self._client.history
-        if self._place[0] not in history.loose_topics:
+        if self._place[0] not in history.loose_topics and history.leads(self._place, leader):
             history.violate(
                 f"I20 {self._client.name} lost its place in {self._place}: {error.name} at leader "
                 f"epoch {leader_epoch}, sequence {self._sequence}"

@@ -6,6 +6,7 @@ can tell of several.
 """
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.simulation.trace import Trace
@@ -38,6 +39,8 @@ class History:
     violations: list[str] = field(default_factory=list)
     # Topics whose acknowledged records may be lost or changed by what the run does to them.
     loose_topics: set[str] = field(default_factory=set)
+    # Whether a broker leads a partition in truth, whoever knows of it.
+    leads: Callable[[Place, int], bool] = lambda _place, _broker: True
 
     def violate(self, sentence: str) -> None:
         if len(self.violations) < 20:

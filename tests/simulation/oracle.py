@@ -133,6 +133,10 @@ class Oracle:
         data, stat = self._tree.get(path)
         return znodes.decode_state(path, data, stat.version)
 
+    def leads(self, place: Place, broker_id: int) -> bool:
+        state = self.state(place)
+        return state is not None and state.leader == broker_id
+
     # The brokers, again and again
 
     async def watch(self) -> None:

@@ -154,6 +154,7 @@ class Run:
         self.world = world
         self.plan = plan
         self.oracle = Oracle(world)
+        world.history.leads = self.oracle.leads
         self.comebacks = Comebacks(world, self.oracle)
         self.oracle.judges += [
             self.comebacks,

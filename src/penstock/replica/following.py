@@ -83,13 +83,20 @@ def take_answer(
         return Taken.CUT
     has_records = bool(data.records)
     if has_records:
-        append_from_leader(partition, memoryview(data.records), now_ms=now_ms)
+        append_from_leader(
+            partition,
+            memoryview(data.records),
+            leader_start_offset=data.log_start_offset,
+            now_ms=now_ms,
+        )
     partition.follow_high_watermark(data.high_watermark)
     follow_log_start(partition, data.log_start_offset)
     return Taken.APPENDED if has_records else Taken.NOTHING_NEW
 
 
-def append_from_leader(partition: Partition, records: memoryview, *, now_ms: int) -> None:
+def append_from_leader(
+    partition: Partition, records: memoryview, *, leader_start_offset: int, now_ms: int
+) -> None:
     log = partition.log
     end_offset = log.log_end_offset
     batches = split_batches(records)
@@ -105,15 +112,18 @@ def append_from_leader(partition: Partition, records: memoryview, *, now_ms: int
         )
     first = batches[0][0]
     if first.base_offset < end_offset:
-        _begin_within(partition, first)
+        _begin_within(partition, first, leader_start_offset)
     log.append_as_follower(batches, now_ms=now_ms, together=records)
 
 
-def _begin_within(partition: Partition, first: BatchHeader) -> None:
-    """DeleteRecords may let the leader's log begin in the middle of a batch; so does ours then."""
+def _begin_within(partition: Partition, first: BatchHeader, leader_start_offset: int) -> None:
+    """DeleteRecords may let the leader's log begin in the middle of a batch; so does ours then.
+
+    Whatever we have below that counts no more, and need not be what the leader had there: it
+    forgets its epochs with its records, and cannot tell us where our logs part.
+    """
     log = partition.log
-    start = log.log_start_offset
-    if start != log.log_end_offset:
+    if max(log.log_start_offset, leader_start_offset) < log.log_end_offset:
         raise CorruptRecord(
             f"a batch of [{first.base_offset}, {first.last_offset}] came for the end of {log!r}"
         )

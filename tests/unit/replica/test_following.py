@@ -106,6 +106,21 @@ def test_nothing_stays_of_a_log_that_parts_where_the_leaders_begins(follower: Pa
     assert [path.name for path in log.dir.glob("*.log")] == ["00000000000000000001.log"]
 
 
+def test_a_log_whose_leaders_begins_behind_it_within_a_batch_begins_with_that_batch(
+    follower: Partition,
+) -> None:
+    """The leader forgot with its records in which epoch they were, and could not tell us to cut."""
+    take(follower, data(copied(0, b"a", epoch=3), copied(1, b"ours", epoch=3), high_watermark=1))
+    theirs = copied(1, b"x", b"y", b"z")
+    with pytest.raises(CorruptRecord):
+        take(follower, data(theirs, high_watermark=4, start=1))
+    assert take(follower, data(theirs, high_watermark=4, start=2)) is Taken.APPENDED
+    log = follower.log
+    assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (2, 4, 4)
+    assert bytes_of(follower) == theirs
+    assert [entry.epoch for entry in log.epochs] == [5]
+
+
 def test_an_epoch_without_records_is_cut_too(follower: Partition) -> None:  # KAFKA-10706
     take(follower, data(copied(0, b"a", epoch=3)))
     lead(follower, BROKER, 6)

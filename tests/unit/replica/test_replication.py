@@ -9,6 +9,7 @@ import pytest
 from tests.unit.replica.replicas import TOPIC, TOPIC_ID, Replicas, append, bytes_of
 from tests.unit.storage.compacted import COMPACT, clean_once, keyed
 
+from penstock.broker.handlers.delete_records import _when_deleted
 from penstock.broker.nearest_replica import LEADER, nearest_replica
 from penstock.cluster.image import BrokerImage, ImageDelta
 from penstock.errors import ErrorCode, KafkaStorage, OffsetNotAvailable, RequestTimedOut
@@ -16,6 +17,7 @@ from penstock.protocol.apis import ApiKey
 from penstock.protocol.messages.api_versions import ApiVersionsRequest
 from penstock.protocol.messages.delete_records import (
     DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopic,
@@ -224,6 +226,29 @@ def test_a_waiting_request_is_answered_by_the_next_append(tmp_path: Path) -> Non
             wait = cluster.leader.replicated(append(cluster.leader, b"b"))
             assert wait is not None
             await asyncio.wait_for(wait, 10)
+
+    run(story())
+
+
+def test_a_replica_that_has_just_come_back_does_not_spoil_the_answer_to_a_deletion(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        async with Replicas(tmp_path, brokers=(1, 2, 3)) as cluster:
+            append(cluster.leader, b"a")
+            await cluster.until(lambda: cluster.leader.high_watermark == 1)
+            await cluster.lose(3)
+            start = cluster.leader.delete_records(1)
+            await cluster.until(lambda: cluster.leader.low_watermark() == 1)
+            deleted = asyncio.get_running_loop().create_future()
+            deleted.set_result(None)
+            cluster.register_again(3)
+            cluster.publish(1)
+            assert cluster.leader.low_watermark() < 1
+            answer = DeleteRecordsPartitionResult(partition_index=0)
+            waits = [(answer, cluster.leader, start, deleted)]
+            await _when_deleted(DeleteRecordsResponse(), waits, timeout_s=1)
+            assert (answer.error_code, answer.low_watermark) == (0, 1)
 
     run(story())
 

@@ -27,7 +27,7 @@ from penstock.replica.partition import Partition
 _NO_LOW_WATERMARK = -1
 
 # An answer that must wait until all live replicas begin where the leader does.
-_Wait = tuple[DeleteRecordsPartitionResult, Partition, "asyncio.Future[None]"]
+_Wait = tuple[DeleteRecordsPartitionResult, Partition, int, "asyncio.Future[None]"]
 
 
 def handle(
@@ -81,7 +81,7 @@ def _answer(
     )
     wait = partition.deleted_everywhere(start_offset)
     if wait is not None:
-        waits.append((answer, partition, wait))
+        waits.append((answer, partition, start_offset, wait))
     return answer
 
 
@@ -98,8 +98,8 @@ def _delete(topic: str, wanted: DeleteRecordsPartition, broker: Broker) -> tuple
 async def _when_deleted(
     response: DeleteRecordsResponse, waits: list[_Wait], *, timeout_s: float
 ) -> DeleteRecordsResponse:
-    await asyncio.wait([wait for _, _, wait in waits], timeout=max(timeout_s, 0))
-    for answer, partition, wait in waits:
+    await asyncio.wait([wait for *_, wait in waits], timeout=max(timeout_s, 0))
+    for answer, partition, start_offset, wait in waits:
         error: BaseException | None = RequestTimedOut("not every replica has deleted them yet")
         if wait.done():
             error = wait.exception()
@@ -109,5 +109,6 @@ async def _when_deleted(
             answer.error_code = int(error.code)
             answer.low_watermark = _NO_LOW_WATERMARK
         else:
-            answer.low_watermark = partition.low_watermark()
+            # A replica that came back since has not told where it begins.
+            answer.low_watermark = max(partition.low_watermark(), start_offset)
     return response
