@@ -8,14 +8,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from tests.simulation.clients import Client
-from tests.simulation.groups import Commit, GroupLedger, committing, look
+from tests.simulation.groups import GroupLedger, committing, look
 from tests.simulation.groups_line import GROUP, Line
 from tests.simulation.store import Ensemble, SimStore
 
 from penstock.errors import ErrorCode
+from penstock.groups.coordinator import OFFSETS_TOPIC
 from penstock.meta.store import Op, Result
 
-OFFSETS_TOPIC = "__consumer_offsets"
 _IDLE_S = 1.5
 _COMMITS_MAX = 6
 _LOOKS = 0.8  # How often it looks what became of what was acknowledged.
@@ -53,7 +53,7 @@ class Keeper:
             return
 
     async def _commit(self, partition: int) -> None:
-        commit: Commit = self._ledger.begin(partition)
+        commit = self._ledger.begin(partition)
         told = await committing(self._line, self._ledger, commit)
         if told.error is not ErrorCode.NONE:
             self._ledger.history.violate(

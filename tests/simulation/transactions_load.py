@@ -16,7 +16,7 @@ from tests.simulation.coordinator_checks import (
 )
 from tests.simulation.groups import GROUP_ID as MEMBERS
 from tests.simulation.groups import GroupLedger, Member, look
-from tests.simulation.groups_keeper import OFFSETS_TOPIC, Keeper
+from tests.simulation.groups_keeper import Keeper
 from tests.simulation.groups_line import GROUP, Line
 from tests.simulation.history import Place
 from tests.simulation.oracle import Oracle
@@ -25,6 +25,8 @@ from tests.simulation.transactions_ledger import COMMITTED, Ledger
 from tests.simulation.transactions_reader import Auditor
 from tests.simulation.transactions_worker import GROUP_ID as WORKERS
 from tests.simulation.transactions_worker import Worker, committed_offset
+
+from penstock.groups.coordinator import OFFSETS_TOPIC
 
 BANK = "bank"
 _BANK_PARTITIONS = 3

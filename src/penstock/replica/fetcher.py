@@ -15,6 +15,7 @@ from typing import Final
 from penstock.config.broker import BrokerConfig
 from penstock.errors import CorruptRecord, ErrorCode, KafkaStorage, PenstockError
 from penstock.net.peers import Peers, PeerUnreachable
+from penstock.protocol.apis import Request, Response
 from penstock.protocol.messages.api_versions import ApiVersionsRequest
 from penstock.protocol.messages.fetch import (
     FetchRequest,
@@ -230,12 +231,15 @@ class Fetcher:
         A session that is lost begins with all of them, which takes milliseconds per thousand, just
         when this broker has to take over what the dead one led.
         """
-        await self._peers.ask(
+        await self._ask_leader(ApiVersionsRequest(), _KNOCK_VERSION)
+
+    async def _ask_leader(self, request: Request, version: int | None = None) -> Response:
+        return await self._peers.ask(
             self.leader_id,
-            ApiVersionsRequest(),
+            request,
             timeout_s=self._config().replica_socket_timeout_ms / 1000,
             channel=f"fetch-{self.number}",
-            version=_KNOCK_VERSION,
+            version=version,
         )
 
     async def _bring_to_disk(self) -> None:
@@ -293,10 +297,9 @@ class Fetcher:
 
     async def _ask(self, request: FetchRequest) -> FetchResponse | None:
         """The answer; None: the request was given up for another."""
-        config = self._config()
         self._woken.clear()
         self._is_given_up = False
-        self._asking = asking = asyncio.ensure_future(self._asked(request, config))
+        self._asking = asking = asyncio.ensure_future(self._asked(request))
         try:
             return await asking
         except asyncio.CancelledError:
@@ -307,14 +310,8 @@ class Fetcher:
         finally:
             self._asking = None
 
-    async def _asked(self, request: FetchRequest, config: BrokerConfig) -> FetchResponse:
-        response = await self._peers.ask(
-            self.leader_id,
-            request,
-            timeout_s=config.replica_socket_timeout_ms / 1000,
-            channel=f"fetch-{self.number}",
-            version=FETCH_VERSION,
-        )
+    async def _asked(self, request: FetchRequest) -> FetchResponse:
+        response = await self._ask_leader(request, FETCH_VERSION)
         assert isinstance(response, FetchResponse)
         return response
 
@@ -439,12 +436,7 @@ class Fetcher:
                 )
             ],
         )
-        response = await self._peers.ask(
-            self.leader_id,
-            request,
-            timeout_s=self._config().replica_socket_timeout_ms / 1000,
-            channel=f"fetch-{self.number}",
-        )
+        response = await self._ask_leader(request)
         assert isinstance(response, ListOffsetsResponse)
         answer = response.topics[0].partitions[0]
         if answer.error_code != ErrorCode.NONE:
