@@ -1,0 +1,1 @@
+"""TLS: key stores in Kafka's three formats, and the contexts listeners and clients make of them."""
