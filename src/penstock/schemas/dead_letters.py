@@ -2,8 +2,8 @@
 
 Key and value are as they were. The record's own headers come first, then what went wrong, under the
 names that Kafka Connect gives such headers, so that whoever reads Connect's dead letters can read
-ours and `penstock dlq` can read Connect's. Connect has no name for the time of the original record;
-that one is ours.
+ours and `penstock dlq` can read Connect's. Connect has no names for the time of the original record
+and for the last offset of a batch; those are ours.
 
 | header                                 | content (text in UTF-8)                             |
 | -------------------------------------- | --------------------------------------------------- |
@@ -11,10 +11,13 @@ that one is ours.
 | `__connect.errors.partition`           | its partition                                       |
 | `__connect.errors.offset`              | its offset                                          |
 | `__connect.errors.connector.name`      | the pipeline that could not decode it               |
-| `__connect.errors.stage`               | `KEY_CONVERTER` or `VALUE_CONVERTER`                |
+| `__connect.errors.stage`               | `KEY_CONVERTER`, `VALUE_CONVERTER`; `TASK_PUT`: it  |
+|                                        | does not fit the table; `KAFKA_CONSUME`: a batch    |
 | `__connect.errors.exception.class.name`| the class of the error                              |
 | `__connect.errors.exception.message`   | the reason                                          |
 | `__penstock.errors.timestamp`          | the record's timestamp in milliseconds              |
+| `__penstock.errors.last.offset`        | for a whole batch that cannot be read: its last     |
+|                                        | offset; such a letter has neither key nor value     |
 """
 
 from collections.abc import Iterable
@@ -30,6 +33,7 @@ STAGE = f"{CONNECT}stage"
 ERROR_CLASS = f"{CONNECT}exception.class.name"
 MESSAGE = f"{CONNECT}exception.message"
 TIMESTAMP = f"{OURS}timestamp"
+LAST_OFFSET = f"{OURS}last.offset"
 REASON_CHARACTERS_MAX = 2_000  # A dead letter must not outgrow the limit the record was under.
 
 Header = tuple[str, bytes | None]
@@ -47,6 +51,7 @@ class Cause:
     stage: str | None = None
     error_class: str | None = None
     message: str | None = None
+    last_offset: int | None = None  # None: it is about one record, not about a batch.
 
     def headers(self) -> list[Header]:
         """What it adds to the headers of the record."""
@@ -60,17 +65,19 @@ class Cause:
             ERROR_CLASS: self.error_class,
             MESSAGE: message,
             TIMESTAMP: self.timestamp_ms,
+            LAST_OFFSET: self.last_offset,
         }
         return [(name, str(v).encode()) for name, v in told.items() if v is not None]
 
     @property
     def origin(self) -> str:
-        """topic-partition@offset, as far as it is known."""
+        """topic-partition@offset, as far as it is known; of a batch the first and the last."""
         if self.topic is None:
             return "unknown"
         partition = "?" if self.partition is None else self.partition
         offset = "?" if self.offset is None else self.offset
-        return f"{self.topic}-{partition}@{offset}"
+        last = "" if self.last_offset is None else f"..{self.last_offset}"
+        return f"{self.topic}-{partition}@{offset}{last}"
 
 
 def cause_of(headers: Iterable[Header]) -> Cause:
@@ -85,6 +92,7 @@ def cause_of(headers: Iterable[Header]) -> Cause:
         stage=told.get(STAGE),
         error_class=told.get(ERROR_CLASS),
         message=told.get(MESSAGE),
+        last_offset=_number(told.get(LAST_OFFSET)),
     )
 
 

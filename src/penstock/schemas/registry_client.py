@@ -80,7 +80,7 @@ class RegistryClient:
             self._reference(schema_id, one, depth + 1) for one in answer.get("references") or ()
         )
         if kind is SchemaKind.PROTOBUF:
-            compiled = _compiled(schema_id, text, answer.get("references") or (), references)
+            compiled = _compile(schema_id, text, answer.get("references") or (), references)
             return StoredSchema(schema_id=schema_id, kind=kind, descriptor_set=compiled)
         flat = tuple(dict.fromkeys(r for one in references for r in (*one.references, one)))
         return StoredSchema(schema_id=schema_id, kind=kind, text=text, references=flat)
@@ -117,7 +117,7 @@ class RegistryClient:
     def _request(self, url: str) -> Request:
         request = Request(url, headers={"Accept": _ACCEPTED})
         if self.basic_auth is not None:
-            from penstock.client.security_secrets import resolve_secrets
+            from penstock.client.wire.secrets import resolve_secrets
 
             secret = resolve_secrets({"basic.auth.user.info": self.basic_auth})
             word = base64.b64encode(secret["basic.auth.user.info"].encode()).decode()
@@ -125,7 +125,7 @@ class RegistryClient:
         return request
 
 
-def _compiled(
+def _compile(
     schema_id: int,
     text: str,
     named: Any,

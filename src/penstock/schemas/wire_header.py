@@ -10,6 +10,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from penstock.records.record import varint
 from penstock.schemas.errors import DecodeError, EncodeError
 
 MAGIC = 0
@@ -58,7 +59,7 @@ def write_message_indexes(path: Sequence[int]) -> bytes:
         raise EncodeError(f"message indexes {list(path)} lead to no message")
     if tuple(path) == _FIRST_MESSAGE:
         return b"\x00"
-    return b"".join(_zigzag(number) for number in (len(path), *path))
+    return b"".join(varint(number) for number in (len(path), *path))
 
 
 def read_message_indexes(data: bytes, at: int = HEADER_BYTES) -> MessageIndexes:
@@ -75,16 +76,6 @@ def read_message_indexes(data: bytes, at: int = HEADER_BYTES) -> MessageIndexes:
             raise DecodeError(f"message index {index} is negative")
         path.append(index)
     return MessageIndexes(tuple(path), at)
-
-
-def _zigzag(number: int) -> bytes:
-    rest = number << 1 if number >= 0 else (-number << 1) - 1
-    out = bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
 
 
 def _read_zigzag(data: bytes, at: int) -> tuple[int, int]:

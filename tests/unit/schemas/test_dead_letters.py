@@ -17,6 +17,7 @@ CAUSES = st.builds(
     stage=TEXT,
     error_class=TEXT,
     message=TEXT,
+    last_offset=NUMBER,
 )
 HEADERS = st.lists(st.tuples(st.text(max_size=10), st.none() | st.binary(max_size=10)), max_size=4)
 
