@@ -1,0 +1,55 @@
+"""A service as an ASGI application: its routes, with everything around them that all share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.routing import BaseRoute, Router
+
+from penstock.http.bodies import SERVED
+from penstock.http.error_answers import Document, ErrorAnswers, Translate
+from penstock.http.errors import plain_document
+from penstock.http.health import Health
+from penstock.http.paths import UndecodedPaths
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+_BODY_BYTES_MAX = 16 << 20
+_BODY_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What a service takes and offers."""
+
+    offered: Sequence[str]  # Media types, the first one where the client does not care.
+    body_bytes_max: int = _BODY_BYTES_MAX
+    body_timeout_s: float = _BODY_TIMEOUT_S
+
+
+def service(
+    routes: Sequence[BaseRoute],
+    served: Served,
+    *,
+    health: Health | None = None,  # None: always ready and well.
+    document: Document = plain_document,
+    translate: Translate = lambda _: None,
+) -> "ASGIApp":
+    """The application; `translate` makes an HttpError of the service's own errors, or None."""
+    own = (health or Health()).routes()
+    # A slash too many is another path: a redirect would lose the body of a POST in some clients.
+    router = Router(routes=[*own, *routes], redirect_slashes=False)
+    answering = ErrorAnswers(router, document=document, translate=translate)
+    return _Serving(UndecodedPaths(answering), served)
+
+
+class _Serving:
+    """Puts what the service takes and offers where bodies and errors find it."""
+
+    def __init__(self, app: "ASGIApp", served: Served) -> None:
+        self._app = app
+        self._served = served
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        await self._app({**scope, SERVED: self._served}, receive, send)

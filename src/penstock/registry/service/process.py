@@ -1,0 +1,130 @@
+"""The registry's process: sockets, the store, the HTTP server, and a stop in good order.
+
+    listeners bound → topic prepared → everything in it read → requests answered
+
+A signal takes no new connections, lets what is under way end, and then leaves the topic.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
+from penstock.errors import RetriableError
+from penstock.http.server import listen, serving
+from penstock.registry.service.application import application
+from penstock.registry.service.config import RegistryConfig
+from penstock.registry.service.preparing import prepare_topic
+from penstock.registry.service.store import SchemaStore
+from penstock.registry.service.topic import KafkaTopic
+from penstock.registry.state import RegistryState
+
+log = logging.getLogger("penstock.registry")
+
+_PAUSE_S = 0.2
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+async def run(config: RegistryConfig) -> None:
+    """Until a signal comes; raises what makes it impossible to go on."""
+    for warning in config.warnings:
+        log.warning("%s", warning)
+    stopping, has_started = asyncio.Event(), asyncio.Event()
+    starting = asyncio.current_task()
+    assert starting is not None
+    # A signal also ends the wait for the brokers.
+    _stop_on_signals(stopping, lambda: None if has_started.is_set() else starting.cancel())
+    try:
+        async with _serving(config) as following:
+            has_started.set()
+            await _wait_until_stopped_or_failed(stopping, following)
+            log.info("Shutting down the schema registry")
+    except asyncio.CancelledError:
+        if has_started.is_set() or not stopping.is_set():
+            raise
+        log.info("The schema registry was told to stop before it had started")
+
+
+@asynccontextmanager
+async def _serving(config: RegistryConfig) -> AsyncIterator["asyncio.Task[None]"]:
+    """A registry that answers while the context is open; the task that ends when it cannot."""
+    async with AsyncExitStack() as stack:
+        listeners = [listen(host, port) for host, port in config.listeners]
+        for listener in listeners:
+            stack.callback(listener.close)
+        await _prepare(config)
+        topic = await stack.enter_async_context(KafkaTopic.open(config))
+        store, following = await stack.enter_async_context(_followed(topic, config))
+        ports = await stack.enter_async_context(serving(application(store), listeners))
+        log.info("Server started, listening for requests on port %s", ", ".join(map(str, ports)))
+        yield following
+
+
+async def _prepare(config: RegistryConfig) -> None:
+    """Prepare the topic; brokers that are not there yet are waited for."""
+    clock = asyncio.get_running_loop().time
+    deadline_s = clock() + config.start_timeout_s
+    while True:
+        try:
+            return await asyncio.to_thread(prepare_topic, config)
+        except (RetriableError, BrokerUnreachableError, KafkaTimeoutError):
+            if clock() > deadline_s:
+                raise
+        await asyncio.sleep(_PAUSE_S)
+
+
+@asynccontextmanager
+async def _followed(
+    topic: KafkaTopic, config: RegistryConfig
+) -> AsyncIterator[tuple[SchemaStore, "asyncio.Task[None]"]]:
+    """A store that has read all there is, and the task that goes on reading."""
+    state = RegistryState(default_level=config.level)
+    store = SchemaStore(topic, state, timeout_s=config.timeout_s)
+    following = asyncio.create_task(store.follow(), name="schema reader")
+    catching_up = asyncio.create_task(store.catch_up())
+    tasks = {following, catching_up}
+    try:
+        done, _ = await asyncio.wait(
+            tasks, timeout=config.start_timeout_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        if not done:
+            raise KafkaTimeoutError(
+                f"The topic {config.topic} could not be read within {config.start_timeout_s:g} s."
+            )
+        for task in done:
+            task.result()
+        yield store, following
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        store.close()
+
+
+async def _wait_until_stopped_or_failed(
+    stopping: asyncio.Event, following: "asyncio.Task[None]"
+) -> None:
+    told = asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait({told, following}, return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            following.result()
+    finally:
+        told.cancel()
+
+
+def _stop_on_signals(stopping: asyncio.Event, also: Callable[[], object]) -> None:
+    """The first signal stops in good order, the second one at once."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)  # The kernel's own way is to end the process.
+            signal.signal(number, signal.SIG_DFL)
+        stopping.set()
+        also()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stop)

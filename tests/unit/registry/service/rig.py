@@ -1,0 +1,120 @@
+"""A registry over a topic in memory, asked through its HTTP interface without a socket."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+
+from penstock.registry.records import StoreRecord
+from penstock.registry.service.application import application
+from penstock.registry.service.store import SchemaStore
+from penstock.registry.service.topic import ReadRecord
+from penstock.registry.state import RegistryState
+
+MEDIA = "application/vnd.schemaregistry.v1+json"
+
+
+class MemoryTopic:
+    """A topic whose records are read when `gate` is open."""
+
+    def __init__(self, records: Sequence[ReadRecord] = ()) -> None:
+        self.records = list(records)
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.refusals: list[Exception] = []  # What the next appends raise.
+        self._grown = asyncio.Event()
+        self._read = 0
+
+    async def append(self, record: StoreRecord) -> int:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.put(record)
+        return self.records[-1].offset
+
+    def put(self, record: StoreRecord) -> None:
+        """A record of whoever."""
+        offset = self.records[-1].offset + 1 if self.records else 0
+        self.records.append(ReadRecord(offset, record.key, record.value))
+        self._grown.set()
+
+    async def read(self) -> Sequence[ReadRecord]:
+        await self.gate.wait()
+        if self._read == len(self.records):
+            await self._grown.wait()
+        self._grown.clear()
+        found = self.records[self._read :]
+        self._read = len(self.records)
+        return found
+
+
+class Registry:
+    """`async with Registry() as registry: await registry.get("/subjects")`."""
+
+    def __init__(self, topic: MemoryTopic | None = None, *, timeout_s: float = 60) -> None:
+        self.topic = topic or MemoryTopic()
+        self._timeout_s = timeout_s
+
+    async def __aenter__(self) -> "Registry":
+        self.store = SchemaStore(self.topic, RegistryState(), timeout_s=self._timeout_s)
+        self.following = asyncio.create_task(self.store.follow())
+        await self.store.catch_up()
+        transport = httpx.ASGITransport(application(self.store))
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://registry")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.http.aclose()
+        self.following.cancel()
+        await asyncio.wait([self.following])
+        self.store.close()
+
+    async def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """The status and the document of an answer."""
+        content = None if body is None else json.dumps(body)
+        got = await self.http.request(
+            method, path, content=content, headers={"content-type": MEDIA}
+        )
+        assert got.headers["content-type"] == MEDIA
+        return got.status_code, got.json()
+
+    async def get(self, path: str) -> Any:
+        """The document of an answer that is no error."""
+        return await self._well("GET", path)
+
+    async def post(self, path: str, body: object) -> Any:
+        return await self._well("POST", path, body)
+
+    async def put(self, path: str, body: object) -> Any:
+        return await self._well("PUT", path, body)
+
+    async def delete(self, path: str) -> Any:
+        return await self._well("DELETE", path)
+
+    async def register(self, subject: str, schema: object, **more: object) -> int:
+        """Register an Avro schema; its id."""
+        body = {"schema": json.dumps(schema), **more}
+        made = await self.post(f"/subjects/{subject}/versions", body)
+        return int(made["id"])
+
+    async def error(self, method: str, path: str, body: object = None) -> tuple[int, int, str]:
+        """Status, code and sentence of an error."""
+        status, document = await self.ask(method, path, body)
+        assert set(document) == {"error_code", "message"}
+        return status, document["error_code"], document["message"]
+
+    async def _well(self, method: str, path: str, body: object = None) -> Any:
+        status, document = await self.ask(method, path, body)
+        assert status == 200, document
+        return document
+
+
+def record(*fields: dict[str, object]) -> dict[str, object]:
+    """An Avro record."""
+    return {"type": "record", "name": "Order", "fields": list(fields)}
+
+
+ID = {"name": "id", "type": "long"}
+NOTE = {"name": "note", "type": "string", "default": ""}
+BARE = {"name": "bare", "type": "string"}  # Without a default: it cannot be added.
