@@ -1,0 +1,65 @@
+"""Streams: the DSL of Kafka Streams in Python.
+
+A topology is a pure plan of steps. The steps take a record and a key's state and return both anew,
+so a host decides where state lies and when time passes. TestDriver is the host in memory.
+"""
+
+from penstock.streams.driver.driver import TestDriver
+from penstock.streams.dsl.builder import StreamsBuilder
+from penstock.streams.dsl.global_table import GlobalKTable
+from penstock.streams.dsl.stream import KStream
+from penstock.streams.dsl.table import KTable
+from penstock.streams.plan.graph import TopologyError
+from penstock.streams.plan.nodes import StreamsTopology
+from penstock.streams.steps.user import Processor, ProcessorContext
+from penstock.streams.values.records import Stamped, StreamRecord, TimeWindow, Windowed
+from penstock.streams.values.serdes import (
+    BYTES,
+    DOUBLE,
+    INTEGER,
+    JSON,
+    LONG,
+    STRING,
+    Serde,
+    SerdeError,
+    session_windowed,
+    time_windowed,
+)
+from penstock.streams.values.windows import (
+    JoinWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+    WindowError,
+)
+
+__all__ = [
+    "BYTES",
+    "DOUBLE",
+    "INTEGER",
+    "JSON",
+    "LONG",
+    "STRING",
+    "GlobalKTable",
+    "JoinWindows",
+    "KStream",
+    "KTable",
+    "Processor",
+    "ProcessorContext",
+    "Serde",
+    "SerdeError",
+    "SessionWindows",
+    "SlidingWindows",
+    "Stamped",
+    "StreamRecord",
+    "StreamsBuilder",
+    "StreamsTopology",
+    "TestDriver",
+    "TimeWindow",
+    "TimeWindows",
+    "TopologyError",
+    "WindowError",
+    "Windowed",
+    "session_windowed",
+    "time_windowed",
+]

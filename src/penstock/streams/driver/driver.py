@@ -1,0 +1,191 @@
+"""TestDriver: pipe records in, read records out, look into stores; no Spark, no broker, no clock.
+
+Each record goes all the way through before the next, with nothing merged or left out: what comes
+out is what Kafka Streams' TopologyTestDriver gives with its caches off.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.streams.driver.memory import MemoryStore
+from penstock.streams.driver.queues import TopicQueues
+from penstock.streams.driver.task import Task
+from penstock.streams.plan.nodes import PlanNode, StoreSpec, StreamsTopology
+from penstock.streams.values.records import Headers, Stamped, StreamRecord, TimeWindow, Windowed
+
+
+@dataclass(slots=True)
+class TestDriver:
+    """A topology in memory."""
+
+    __test__ = False  # pytest takes classes by this name for tests.
+
+    topology: StreamsTopology
+    wall_clock_ms: int = 0
+    _queues: TopicQueues = field(default_factory=TopicQueues)
+    _written: dict[str, deque[StreamRecord]] = field(default_factory=dict)
+    _task: Task = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._task = Task(self.topology, self._emit, self.wall_clock_ms)
+        self._task.start()
+
+    def __enter__(self) -> "TestDriver":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the user's processors."""
+        self._task.close()
+
+    def pipe_input(
+        self, topic: str, key: Any, value: Any, timestamp_ms: int, headers: Headers = ()
+    ) -> None:
+        """Write a record to a topic and let it go through to the end."""
+        if not self._readers(topic):
+            raise KeyError(f"Unknown topic: {topic}")
+        if timestamp_ms < 0:
+            return  # As Kafka Streams' default extractor: a record without a time is dropped.
+        record = StreamRecord(key=key, value=value, timestamp_ms=timestamp_ms, headers=headers)
+        self._queues.add(topic, record)
+        self._drain()
+
+    def read_output(self, topic: str) -> StreamRecord | None:
+        """The oldest unread record of a topic; None when there is none."""
+        queue = self._written.get(topic)
+        return queue.popleft() if queue else None
+
+    def read_all(self, topic: str) -> list[StreamRecord]:
+        """All unread records of a topic."""
+        return list(self._written.pop(topic, ()))
+
+    def advance_wall_clock(self, by_ms: int) -> None:
+        """Move the clock, and call the punctuators that are due."""
+        self._task.wall_clock_ms += by_ms
+        self.wall_clock_ms = self._task.wall_clock_ms
+        self._task.punctuate("wall")
+        self._drain()
+
+    @property
+    def stream_time_ms(self) -> int:
+        """The latest time of any record; -1 before the first."""
+        return self._task.stream_time_ms
+
+    def store(self, name: str) -> "StoreReader":
+        """A named store, to look into."""
+        for spec in self.topology.stores:
+            if spec.name == name and spec.kind not in ("inner", "buffer"):
+                return StoreReader(self._task, spec)
+        raise KeyError(f"no store {name!r} to look into")
+
+    def _drain(self) -> None:
+        while (taken := self._queues.take()) is not None:
+            topic, record = taken
+            for source in self._readers(topic):
+                self._task.process(source, _through_serdes(source, topic, self.topology, record))
+            self._task.punctuate("stream")
+
+    def _readers(self, topic: str) -> list[PlanNode]:
+        return [node for node in self.topology.sources if topic in node.topics]
+
+    def _emit(self, sink: PlanNode, record: StreamRecord) -> None:
+        topic = sink.topics[0] if sink.topic_of is None else sink.topic_of(record)
+        if topic not in self.topology.internal_topics:
+            record = _through_serdes(sink, topic, self.topology, record)
+            self._written.setdefault(topic, deque()).append(record)
+        if self._readers(topic):
+            self._queues.add(topic, record)
+
+
+def _through_serdes(
+    node: PlanNode, topic: str, topology: StreamsTopology, record: StreamRecord
+) -> StreamRecord:
+    """The record as it is after being written and read; what is internal is never written."""
+    if topic in topology.internal_topics:
+        return record
+    assert node.key_serde is not None and node.value_serde is not None
+    key = node.key_serde.deserialize(node.key_serde.serialize(record.key))
+    value = node.value_serde.deserialize(node.value_serde.serialize(record.value))
+    return record.with_key(key).with_value(value)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreReader:
+    """What a store holds now: rows by key, or windows and sessions by key and time."""
+
+    _task: Task
+    _spec: StoreSpec
+
+    def get(self, key: Any) -> Any:
+        """The value of a key, or None."""
+        if self._spec.kind == "user":
+            return self._user.get(key)
+        self._only("rows")
+        row = self._task.row(self._spec.node, key)
+        return None if row is None else row.value
+
+    def get_stamped(self, key: Any) -> Stamped | None:
+        """The value of a key with its time, or None."""
+        self._only("rows")
+        return self._task.row(self._spec.node, key)
+
+    def all(self) -> list[tuple[Any, Any]]:
+        """All keys and values, in the order of the keys' bytes; windowed keys by time too."""
+        if self._spec.kind == "user":
+            return list(self._user.all())
+        return [(key, value) for _, key, value in self._entries()]
+
+    def range(self, first: Any, last: Any) -> list[tuple[Any, Any]]:
+        """The keys between two, both included; None is the start or the end."""
+        if self._spec.kind == "user":
+            return list(self._user.range(first, last))
+        self._only("rows")
+        low = self._bytes(first)
+        high = None if last is None else self._bytes(last)
+        inside = (e for e in self._entries() if e[0] >= low and (high is None or e[0] <= high))
+        return [(key, value) for _, key, value in inside]
+
+    def fetch(self, key: Any, from_ms: int, to_ms: int) -> list[tuple[TimeWindow, Any]]:
+        """A key's windows that start within the times, or its sessions that touch them."""
+        if self._spec.kind == "sessions":
+            windows = [(w.window, v) for _, w, v in self._entries() if w.key == key]
+            return [(w, v) for w, v in windows if w.end_ms >= from_ms and w.start_ms <= to_ms]
+        self._only("windows")
+        windows = [(w.window, v) for _, w, v in self._entries() if w.key == key]
+        return [(w, v) for w, v in windows if from_ms <= w.start_ms <= to_ms]
+
+    def _entries(self) -> list[tuple[bytes, Any, Any]]:
+        memory = self._task.memory(self._spec.name)
+        step: Any = self._task.topology.by_name[self._spec.node].step
+        found: list[tuple[bytes, Any, Any]] = []
+        for data, key, state in memory.entries():
+            if self._spec.kind == "rows":
+                found.append((data, key, state.value))
+                continue
+            oldest_ms = memory.clock.stored_ms - step.windows.retention_ms + 1
+            for window, value in self._windows(step, state):
+                expires_by = window.end_ms if self._spec.kind == "sessions" else window.start_ms
+                if expires_by >= oldest_ms:
+                    found.append((data, Windowed(key, window), value))
+        return found
+
+    def _windows(self, step: Any, state: Any) -> list[tuple[TimeWindow, Any]]:
+        if self._spec.kind == "sessions":
+            return list(state)
+        size_ms = getattr(step.windows, "size_ms", None)
+        span_ms = step.windows.difference_ms if size_ms is None else size_ms
+        return [(TimeWindow(start, start + span_ms), row.value) for start, row in state]
+
+    @property
+    def _user(self) -> MemoryStore:
+        return self._task.user_stores[self._spec.name]
+
+    def _bytes(self, key: Any) -> bytes:
+        return self._spec.key_serde.serialize(key) or b""
+
+    def _only(self, kind: str) -> None:
+        if self._spec.kind != kind:
+            raise TypeError(f"store {self._spec.name!r} holds {self._spec.kind}, not {kind}")

@@ -1,0 +1,82 @@
+"""A task's memory: states by key in the order of the keys' bytes, clocks and timers."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.streams.steps.contract import Timer
+from penstock.streams.values.serdes import Serde
+
+
+@dataclass(slots=True)
+class StepMemory:
+    """What one step, or steps that share a state, left behind."""
+
+    states: dict[bytes, tuple[Any, Any]] = field(default_factory=dict)  # key bytes: key, state
+    clock: Any = None
+    timers: list[Timer] = field(default_factory=list)  # In order.
+    timers_of: dict[bytes, tuple[Timer, ...]] = field(default_factory=dict)
+
+    def state(self, key: bytes) -> Any:
+        """The key's state, or None."""
+        return self.states.get(key, (None, None))[1]
+
+    def put(self, key_bytes: bytes, key: Any, state: Any, timers: tuple[Timer, ...] | None) -> None:
+        """Take the key's new state and timers; None is no state, and the timers it had."""
+        if state is None:
+            self.states.pop(key_bytes, None)
+        else:
+            self.states[key_bytes] = (key, state)
+        if timers is None:
+            return
+        before = self.timers_of.pop(key_bytes, ())
+        if timers:
+            self.timers_of[key_bytes] = timers
+        for timer in set(before) - set(timers):
+            del self.timers[bisect_left(self.timers, timer)]
+        for timer in set(timers) - set(before):
+            insort(self.timers, timer)
+
+    def entries(self) -> Iterator[tuple[bytes, Any, Any]]:
+        """All keys and states, in the order of the keys' bytes."""
+        for key_bytes in sorted(self.states):
+            key, state = self.states[key_bytes]
+            yield key_bytes, key, state
+
+
+@dataclass(slots=True)
+class MemoryStore:
+    """A key-value store of the user's."""
+
+    key_serde: Serde[Any]
+    rows: dict[bytes, tuple[Any, Any]] = field(default_factory=dict)
+
+    def get(self, key: Any) -> Any:
+        """The value, or None."""
+        return self.rows.get(self._bytes(key), (None, None))[1]
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value; None deletes."""
+        if value is None:
+            self.rows.pop(self._bytes(key), None)
+        else:
+            self.rows[self._bytes(key)] = (key, value)
+
+    def delete(self, key: Any) -> Any:
+        """Remove the key; the value it had."""
+        return self.rows.pop(self._bytes(key), (None, None))[1]
+
+    def all(self) -> Iterator[tuple[Any, Any]]:
+        """All entries, in the order of the keys' bytes."""
+        return (self.rows[key] for key in sorted(self.rows))
+
+    def range(self, first: Any, last: Any) -> Iterator[tuple[Any, Any]]:
+        """The entries between two keys, both included; None is the start or the end."""
+        low, high = self._bytes(first), self._bytes(last)
+        keys = sorted(self.rows)
+        inside = (k for k in keys if k >= low and (last is None or k <= high))
+        return (self.rows[key] for key in inside)
+
+    def _bytes(self, key: Any) -> bytes:
+        return self.key_serde.serialize(key) or b""

@@ -1,0 +1,189 @@
+"""One task: records go from node to node, depth first, through steps and their memory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.streams.driver.memory import MemoryStore, StepMemory
+from penstock.streams.plan.nodes import PlanNode, StreamsTopology
+from penstock.streams.steps.contract import Arrival, Yielded
+from penstock.streams.steps.stateless import BranchRecords
+from penstock.streams.steps.user import Processor, UserStep
+from penstock.streams.values.records import Stamped, StreamRecord
+
+
+@dataclass(slots=True, kw_only=True)
+class Punctuation:
+    """A punctuator and when it is next due."""
+
+    node: str
+    interval_ms: int
+    kind: str
+    punctuator: Callable[[int], None]
+    due_ms: int
+
+
+@dataclass(slots=True)
+class TaskContext:
+    """A user's processor's way to its task."""
+
+    task: "Task"
+    node: PlanNode
+
+    def forward(self, record: StreamRecord) -> None:
+        """Send a record on."""
+        self.task.forward(self.node, record)
+
+    def store(self, name: str) -> MemoryStore:
+        """A store the processor was given."""
+        step = self.node.step
+        if not isinstance(step, UserStep) or name not in step.stores:
+            raise KeyError(f"Processor {self.node.name} has no access to StateStore {name}")
+        return self.task.user_stores[name]
+
+    def schedule(self, interval_ms: int, kind: str, punctuator: Callable[[int], None]) -> None:
+        """Call at every interval of `stream` time or of the `wall` clock."""
+        if kind not in ("stream", "wall"):
+            raise ValueError(f"{kind!r} is neither stream time nor wall clock")
+        due_ms = self.task.wall_clock_ms + interval_ms if kind == "wall" else 0
+        self.task.punctuations.append(
+            Punctuation(
+                node=self.node.name,
+                interval_ms=interval_ms,
+                kind=kind,
+                punctuator=punctuator,
+                due_ms=due_ms,
+            )
+        )
+
+    @property
+    def stream_time_ms(self) -> int:
+        """The latest time of any record of the task."""
+        return self.task.stream_time_ms
+
+    @property
+    def wall_clock_ms(self) -> int:
+        """The task's clock."""
+        return self.task.wall_clock_ms
+
+
+@dataclass(slots=True)
+class Task:
+    """A topology at work on one partition of everything."""
+
+    topology: StreamsTopology
+    emit: Callable[[PlanNode, StreamRecord], None]
+    wall_clock_ms: int = 0
+    stream_time_ms: int = -1
+    memories: dict[str, StepMemory] = field(default_factory=dict)
+    user_stores: dict[str, MemoryStore] = field(default_factory=dict)
+    processors: dict[str, Processor] = field(default_factory=dict)
+    punctuations: list[Punctuation] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Make the stores and the user's processors."""
+        for store in self.topology.stores:
+            if store.kind == "user":
+                self.user_stores[store.name] = MemoryStore(store.key_serde)
+        for node in self.topology.nodes:
+            if isinstance(node.step, UserStep):
+                processor = node.step.supplier()
+                self.processors[node.name] = processor
+                processor.init(TaskContext(self, node))
+
+    def close(self) -> None:
+        """End the user's processors."""
+        for processor in self.processors.values():
+            processor.close()
+
+    def process(self, source: PlanNode, record: StreamRecord) -> None:
+        """Take one record of a topic all the way down."""
+        if not source.is_global:
+            self.stream_time_ms = max(self.stream_time_ms, record.timestamp_ms)
+        self.forward(source, record)
+
+    def punctuate(self, kind: str) -> None:
+        """Call the punctuators that are due, each at most once for now."""
+        now_ms = self.stream_time_ms if kind == "stream" else self.wall_clock_ms
+        for one in self.punctuations:
+            if one.kind != kind or now_ms < 0:
+                continue
+            if one.due_ms <= now_ms:
+                one.due_ms += one.interval_ms * (1 + (now_ms - one.due_ms) // one.interval_ms)
+                one.punctuator(now_ms)
+
+    def forward(self, node: PlanNode, record: StreamRecord) -> None:
+        """Give the record to all children of the node."""
+        for child in self.topology.children[node.name]:
+            self._arrive(child, record)
+
+    def memory(self, state: str) -> StepMemory:
+        """The memory under a state's name."""
+        return self.memories.setdefault(state, StepMemory())
+
+    def row(self, name: str, key: Any) -> Stamped | None:
+        """The row a table has for the key now."""
+        node = self.topology.by_name[name]
+        if key is None:
+            return None
+        state = None
+        if node.state is not None:
+            state = self.memory(node.state).state(_key_bytes(node, key))
+        return node.step.row(
+            key, state, lambda: tuple(self.row(parent, key) for parent in node.rows_of)
+        )
+
+    def _arrive(self, node: PlanNode, record: StreamRecord) -> None:
+        step = node.step
+        if node.kind == "sink":
+            self.emit(node, record)
+        elif isinstance(step, UserStep):
+            self.processors[node.name].process(record)
+        elif isinstance(step, BranchRecords):
+            number = step.branch(record)
+            if number is not None:
+                self._arrive(self.topology.by_name[node.branches[number]], record)
+        else:
+            self._step(node, record)
+
+    def _step(self, node: PlanNode, record: StreamRecord) -> None:
+        step = node.step
+        found = None if node.table is None else self.row(node.table, step.lookup_key(record))
+        if node.state is None:
+            yielded = step.take(Arrival(record=record, key=b"", found=found))
+            self._send(node, yielded)
+            return
+        memory = self.memory(node.state)
+        memory.clock = step.advance(memory.clock, record)
+        if step.sweeps_first:
+            self._sweep(node, memory, record)
+        key = _key_bytes(node, record.key)
+        yielded = step.take(
+            Arrival(
+                record=record, key=key, state=memory.state(key), clock=memory.clock, found=found
+            )
+        )
+        memory.clock = yielded.clock
+        if record.key is not None:
+            memory.put(key, record.key, yielded.state, yielded.timers)
+        self._send(node, yielded)
+        if not step.sweeps_first:
+            self._sweep(node, memory, record)
+
+    def _sweep(self, node: PlanNode, memory: StepMemory, record: StreamRecord) -> None:
+        due, memory.clock = node.step.sweep(memory.clock, record, memory.timers)
+        for timer in due:
+            key, state = memory.states[timer.key]
+            yielded = node.step.fire(timer, state, memory.clock)
+            memory.clock = yielded.clock
+            memory.put(timer.key, key, yielded.state, yielded.timers)
+            self._send(node, yielded)
+
+    def _send(self, node: PlanNode, yielded: Yielded) -> None:
+        for record in yielded.records:
+            self.forward(node, record)
+
+
+def _key_bytes(node: PlanNode, key: Any) -> bytes:
+    assert node.key_serde is not None
+    return node.key_serde.serialize(key) or b""

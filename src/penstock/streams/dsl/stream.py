@@ -1,0 +1,460 @@
+"""KStream: records that each stand on their own."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from penstock.streams.dsl.global_table import GlobalKTable
+from penstock.streams.dsl.grouped import GroupedStream
+from penstock.streams.dsl.table import KTable
+from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
+from penstock.streams.steps.contract import RecordStep
+from penstock.streams.steps.stateless import (
+    BranchRecords,
+    FilterRecords,
+    MapRecords,
+    PassOn,
+    PeekRecords,
+)
+from penstock.streams.steps.stream_join import LEFT, RIGHT, JoinStreams
+from penstock.streams.steps.tables import JoinKind, KeepRows, LookUp
+from penstock.streams.steps.user import Processor, UserStep
+from penstock.streams.values.records import StreamRecord
+from penstock.streams.values.serdes import Serde
+from penstock.streams.values.windows import JoinWindows
+
+K = TypeVar("K")
+V = TypeVar("V")
+K2 = TypeVar("K2")
+V2 = TypeVar("V2")
+R = TypeVar("R")
+GENERATED = re.compile(r"KSTREAM.*-[0-9]{10}")
+
+
+@dataclass(frozen=True, slots=True)
+class KStream(Generic[K, V]):
+    """A stream of records, at one node of the graph."""
+
+    graph: Graph
+    node: str
+    key_serde: Serde[Any] | None = None
+    value_serde: Serde[Any] | None = None
+    is_rekeyed: bool = False  # Its partitions are not by key any more.
+
+    def filter(
+        self, predicate: Callable[[K, V], bool], *, name: str | None = None
+    ) -> "KStream[K, V]":
+        """The records the predicate takes."""
+        return self._next("FILTER", lambda: FilterRecords(predicate), name)
+
+    def filter_not(
+        self, predicate: Callable[[K, V], bool], *, name: str | None = None
+    ) -> "KStream[K, V]":
+        """The records the predicate does not take."""
+        return self._next("FILTER", lambda: FilterRecords(predicate, True), name)
+
+    def map(
+        self, mapper: Callable[[K, V], tuple[K2, V2]], *, name: str | None = None
+    ) -> "KStream[K2, V2]":
+        """Each record under another key, with another value."""
+        return self._rekey("MAP", lambda k, v: (mapper(k, v),), name)
+
+    def flat_map(
+        self, mapper: Callable[[K, V], Iterable[tuple[K2, V2]]], *, name: str | None = None
+    ) -> "KStream[K2, V2]":
+        """Each record as any number of others."""
+        return self._rekey("FLATMAP", mapper, name)
+
+    def select_key(
+        self, selector: Callable[[K, V], K2], *, name: str | None = None
+    ) -> "KStream[K2, V]":
+        """Each record under another key."""
+        stream = self._rekey("KEY-SELECT", lambda k, v: ((selector(k, v), v),), name)
+        return KStream(self.graph, stream.node, None, self.value_serde, True)
+
+    def map_values(self, mapper: Callable[[V], V2], *, name: str | None = None) -> "KStream[K, V2]":
+        """Each record with another value, under its key."""
+        return self._revalue("MAPVALUES", lambda k, v: ((k, mapper(v)),), name)
+
+    def flat_map_values(
+        self, mapper: Callable[[V], Iterable[V2]], *, name: str | None = None
+    ) -> "KStream[K, V2]":
+        """Each record as any number of others under its key."""
+        return self._revalue("FLATMAPVALUES", lambda k, v: [(k, one) for one in mapper(v)], name)
+
+    def peek(self, action: Callable[[K, V], object], *, name: str | None = None) -> "KStream[K, V]":
+        """Show each record to a function on its way."""
+        return self._next("PEEK", lambda: PeekRecords(action), name)
+
+    def foreach(self, action: Callable[[K, V], object], *, name: str | None = None) -> None:
+        """Give each record to a function, and end there."""
+        self._next("FOREACH", lambda: PeekRecords(action, True), name)
+
+    def print(self, label: str = "", *, name: str | None = None) -> None:
+        """Print each record on standard output."""
+        show = f"[{label or self.node}]: "
+        self._next(
+            "PRINTER", lambda: PeekRecords(lambda k, v: print(f"{show}{k}, {v}"), True), name
+        )
+
+    def merge(self, other: "KStream[K, V]", *, name: str | None = None) -> "KStream[K, V]":
+        """The records of both streams."""
+        node_name = name or self.graph.new_name("KSTREAM-MERGE-")
+        draft = NodeDraft(name=node_name, parents=[self.node, other.node], make=lambda d: PassOn())
+        self.graph.add(draft)
+        rekeyed = self.is_rekeyed or other.is_rekeyed
+        return KStream(self.graph, draft.name, None, None, rekeyed)
+
+    def split(self, *, name: str | None = None) -> "BranchedKStream[K, V]":
+        """Send each record to the first branch that takes it."""
+        draft = NodeDraft(name=name or self.graph.new_name("KSTREAM-BRANCH-"), parents=[self.node])
+        predicates: list[Callable[[Any, Any], bool]] = []
+        draft.make = lambda d: BranchRecords(tuple(predicates))
+        self.graph.add(draft)
+        return BranchedKStream(self, draft, predicates)
+
+    def to(
+        self,
+        topic: str | Callable[[StreamRecord], str],
+        *,
+        key: Serde[Any] | None = None,
+        value: Serde[Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Write to a topic, or to the one a function chooses for each record."""
+        self.graph.add(
+            NodeDraft(
+                name=name or self.graph.new_name("KSTREAM-SINK-"),
+                kind="sink",
+                parents=[self.node],
+                topics=[topic] if isinstance(topic, str) else [],
+                topic_of=None if isinstance(topic, str) else topic,
+                key_serde=key or self.key_serde,
+                value_serde=value or self.value_serde,
+            )
+        )
+
+    def repartition(
+        self,
+        *,
+        key: Serde[Any] | None = None,
+        value: Serde[Any] | None = None,
+        name: str | None = None,
+    ) -> "KStream[K, V]":
+        """Write to a repartition topic and go on from there, by key."""
+        serdes = (key or self.key_serde, value or self.value_serde)
+        typed: KStream[K, V] = KStream(self.graph, self.node, *serdes)
+        prefix = name or self.graph.new_name("KSTREAM-REPARTITION-")
+        return typed._repartitioned(prefix)
+
+    def to_table(
+        self,
+        *,
+        key: Serde[Any] | None = None,
+        value: Serde[Any] | None = None,
+        store: str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, V]:
+        """Read the stream as a table."""
+        graph = self.graph
+        node_name = name or graph.new_name("KSTREAM-TOTABLE-")
+        store_name = store or graph.new_store_name("KSTREAM-TOTABLE-")
+        stream = self._repartitioned(node_name) if self.is_rekeyed else self
+        draft = NodeDraft(
+            name=node_name,
+            parents=[stream.node],
+            make=lambda d: KeepRows(has_state=d.has_store, sends_old=d.sends_old),
+            key_serde=key or self.key_serde,
+            value_serde=value or self.value_serde,
+            store_when_needed=store_name,
+        )
+        graph.add(draft)
+        if store is not None:
+            graph.materialize(draft.name)
+        return KTable(graph, draft.name, draft.key_serde, draft.value_serde)
+
+    def group_by_key(
+        self, *, key: Serde[Any] | None = None, value: Serde[Any] | None = None
+    ) -> GroupedStream[K, V]:
+        """Group by the key the records have."""
+        return GroupedStream(
+            graph=self.graph,
+            node=self.node,
+            key_serde=key or self.key_serde,
+            value_serde=value or self.value_serde,
+            repartitioned=self._repartitioned_node if self.is_rekeyed else None,
+        )
+
+    def group_by(
+        self,
+        selector: Callable[[K, V], K2],
+        *,
+        key: Serde[Any] | None = None,
+        value: Serde[Any] | None = None,
+    ) -> GroupedStream[K2, V]:
+        """Group by a key the selector makes."""
+        return self.select_key(selector).group_by_key(key=key, value=value)
+
+    def join(
+        self,
+        other: "KStream[K, V2]",
+        joiner: Callable[[V, V2], R],
+        windows: JoinWindows,
+        *,
+        name: str | None = None,
+    ) -> "KStream[K, R]":
+        """Pairs of records of one key that lie near each other in time."""
+        return self._join_stream(other, joiner, windows, "inner", name)
+
+    def left_join(
+        self,
+        other: "KStream[K, V2]",
+        joiner: Callable[[V, V2 | None], R],
+        windows: JoinWindows,
+        *,
+        name: str | None = None,
+    ) -> "KStream[K, R]":
+        """The same; a left record that meets nobody is joined with None once its window is over."""
+        return self._join_stream(other, joiner, windows, "left", name)
+
+    def outer_join(
+        self,
+        other: "KStream[K, V2]",
+        joiner: Callable[[V | None, V2 | None], R],
+        windows: JoinWindows,
+        *,
+        name: str | None = None,
+    ) -> "KStream[K, R]":
+        """The same, for lonely records of either side."""
+        return self._join_stream(other, joiner, windows, "outer", name)
+
+    def join_table(
+        self, table: KTable[K, V2], joiner: Callable[[V, V2], R], *, name: str | None = None
+    ) -> "KStream[K, R]":
+        """Each record with the row its key has now; records without a row are dropped."""
+        return self._join_table(table, joiner, name, left=False)
+
+    def left_join_table(
+        self, table: KTable[K, V2], joiner: Callable[[V, V2 | None], R], *, name: str | None = None
+    ) -> "KStream[K, R]":
+        """Each record with the row its key has now, or None."""
+        return self._join_table(table, joiner, name, left=True)
+
+    def join_global(
+        self,
+        table: GlobalKTable,
+        key_of: Callable[[K, V], Any],
+        joiner: Callable[[V, Any], R],
+        *,
+        name: str | None = None,
+    ) -> "KStream[K, R]":
+        """Each record with the row of a key that is made from it."""
+        return self._look_up(table.node, [], key_of, joiner, name, left=False)
+
+    def left_join_global(
+        self,
+        table: GlobalKTable,
+        key_of: Callable[[K, V], Any],
+        joiner: Callable[[V, Any], R],
+        *,
+        name: str | None = None,
+    ) -> "KStream[K, R]":
+        """The same; None where there is no such row."""
+        return self._look_up(table.node, [], key_of, joiner, name, left=True)
+
+    def process(
+        self, supplier: Callable[[], Processor], *stores: str, name: str | None = None
+    ) -> "KStream[Any, Any]":
+        """Give each record to a processor of the user's, with the named stores of the builder."""
+        for store in stores:
+            if store not in self.graph.stores:
+                raise TopologyError(f"StateStore {store} is not added yet.")
+        stream = self._next("PROCESSOR", lambda: UserStep(supplier, stores), name)
+        draft = self.graph.drafts[stream.node]
+        draft.stores.extend(stores)
+        return KStream(self.graph, stream.node, None, None, True)
+
+    def _next(self, kind: str, make: Callable[[], RecordStep], name: str | None) -> "KStream[K, V]":
+        draft = NodeDraft(
+            name=name or self.graph.new_name(f"KSTREAM-{kind}-"),
+            parents=[self.node],
+            make=lambda d: make(),
+        )
+        self.graph.add(draft)
+        return KStream(self.graph, draft.name, self.key_serde, self.value_serde, self.is_rekeyed)
+
+    def _rekey(
+        self, kind: str, mapper: Callable[[Any, Any], Iterable[tuple[Any, Any]]], name: str | None
+    ) -> "KStream[Any, Any]":
+        stream = self._next(kind, lambda: MapRecords(mapper), name)
+        return KStream(self.graph, stream.node, None, None, True)
+
+    def _revalue(
+        self, kind: str, mapper: Callable[[Any, Any], Iterable[tuple[Any, Any]]], name: str | None
+    ) -> "KStream[K, Any]":
+        stream = self._next(kind, lambda: MapRecords(mapper), name)
+        return KStream(self.graph, stream.node, self.key_serde, None, self.is_rekeyed)
+
+    def _repartitioned(self, prefix: str) -> "KStream[K, V]":
+        """Through a repartition topic; only left and outer joins want records without a key."""
+        graph = self.graph
+        topic = prefix if prefix.endswith("-repartition") else f"{prefix}-repartition"
+        names = [graph.new_name(f"KSTREAM-{kind}-") for kind in ("SINK", "FILTER", "SOURCE")]
+        if not GENERATED.fullmatch(prefix):
+            names = [f"{topic}-{suffix}" for suffix in ("sink", "filter", "source")]
+        sink, keyed, source = names
+        graph.add(NodeDraft(name=keyed, parents=[self.node], make=self._null_key_filter))
+        serdes: dict[str, Any] = {"key_serde": self.key_serde, "value_serde": self.value_serde}
+        graph.add(NodeDraft(name=sink, kind="sink", parents=[keyed], topics=[topic], **serdes))
+        graph.add(NodeDraft(name=source, kind="source", topics=[topic], **serdes))
+        graph.internal_topics.add(topic)
+        return KStream(graph, source, self.key_serde, self.value_serde)
+
+    def _null_key_filter(self, draft: NodeDraft) -> FilterRecords:
+        takes_null = self.graph.leads_to_null_keys(draft.name)
+        return FilterRecords(lambda key, value: takes_null or key is not None)
+
+    def _repartitioned_node(self, prefix: str) -> str:
+        return self._repartitioned(prefix).node
+
+    def _join_stream(
+        self,
+        other: "KStream[K, Any]",
+        joiner: Callable[..., Any],
+        windows: JoinWindows,
+        kind: JoinKind,
+        name: str | None,
+    ) -> "KStream[K, Any]":
+        graph = self.graph
+        left = (
+            self._repartitioned(f"{name}-left" if name else self.node) if self.is_rekeyed else self
+        )
+        if other.is_rekeyed:
+            other = other._repartitioned(f"{name}-right" if name else other.node)
+        names, stores, shared = _join_names(graph, kind, name)
+        outer = {"inner": (), "left": (LEFT,), "outer": (RIGHT, LEFT)}[kind]
+        for side, parent in enumerate((left.node, other.node)):
+            windowed = NodeDraft(name=names[side], parents=[parent], make=lambda d: PassOn())
+            windowed.key_serde = self.key_serde
+            graph.add_store(graph.add(windowed), stores[side], "inner")
+            windowed.state = None
+        for part, side in ((2, LEFT), (3, RIGHT)):
+            step = JoinStreams(
+                windows=windows,
+                side=side,
+                joiner=lambda key, mine, others: joiner(mine, others),
+                outer_sides=outer,
+            )
+            draft = NodeDraft(
+                name=names[part],
+                parents=[names[part - 2]],
+                stores=[stores[3 - part]],
+                make=lambda d, step=step: step,  # type: ignore[misc]
+                state=stores[0],
+                key_serde=self.key_serde,
+                takes_null_keys=kind != "inner",
+            )
+            graph.add(draft)
+            if outer and part == 2:
+                graph.add_store(draft, shared, "inner")
+                draft.state = stores[0]
+            elif outer:
+                draft.stores.append(shared)
+        graph.add(NodeDraft(name=names[4], parents=[names[2], names[3]], make=lambda d: PassOn()))
+        return KStream(graph, names[4], self.key_serde, None)
+
+    def _join_table(
+        self,
+        table: KTable[K, Any],
+        joiner: Callable[[Any, Any], Any],
+        name: str | None,
+        *,
+        left: bool,
+    ) -> "KStream[K, Any]":
+        stream = self._repartitioned(name or self.node) if self.is_rekeyed else self
+        stores = self.graph.materialize(table.node)
+        return stream._look_up(table.node, stores, lambda k, v: k, joiner, name, left=left)
+
+    def _look_up(
+        self,
+        table: str,
+        stores: list[str],
+        key_of: Callable[[Any, Any], Any],
+        joiner: Callable[[Any, Any], Any],
+        name: str | None,
+        *,
+        left: bool,
+    ) -> "KStream[K, Any]":
+        step = LookUp(key_of=key_of, joiner=lambda k, mine, row: joiner(mine, row), left=left)
+        # Kafka Streams names every join with a global table a left one.
+        kind = "LEFTJOIN" if left or not stores else "JOIN"
+        stream = self._next(kind, lambda: step, name)
+        draft = self.graph.drafts[stream.node]
+        draft.table = table
+        draft.takes_null_keys = left
+        draft.stores = stores
+        return KStream(self.graph, stream.node, self.key_serde, None, self.is_rekeyed)
+
+
+def _join_names(graph: Graph, kind: JoinKind, name: str | None) -> tuple[list[str], list[str], str]:
+    """The nodes of a stream-stream join, its two stores, and the store of those who wait.
+
+    A named join still draws numbers for its two sides, because its stores are named after them.
+    """
+    this_kind = "OUTERTHIS" if kind == "outer" else "JOINTHIS"
+    other_kind = "JOINOTHER" if kind == "inner" else "OUTEROTHER"
+    kinds = ("WINDOWED", "WINDOWED", this_kind, other_kind, "MERGE")
+    made = [
+        None if name and part in (0, 1, 4) else graph.new_name(f"KSTREAM-{kind_name}-")
+        for part, kind_name in enumerate(kinds)
+    ]
+    shared = f"KSTREAM-OUTERSHARED-{str(made[2])[-10:]}-store"
+    names = [str(one) for one in made]
+    if name:
+        this = "-outer-this-join" if kind == "outer" else "-this-join"
+        that = "-other-join" if kind == "inner" else "-outer-other-join"
+        names = [name + s for s in ("-this-windowed", "-other-windowed", this, that, "-merge")]
+    return names, [f"{made[2]}-store", f"{made[3]}-store"], shared
+
+
+@dataclass(slots=True)
+class BranchedKStream(Generic[K, V]):
+    """The branches of a split; a record goes to the first whose predicate takes it."""
+
+    stream: KStream[K, V]
+    draft: NodeDraft
+    predicates: list[Callable[[Any, Any], bool]]
+    made: dict[str, KStream[K, V]] = field(default_factory=dict)
+
+    def branch(
+        self, predicate: Callable[[K, V], bool], *, name: str | None = None
+    ) -> "BranchedKStream[K, V]":
+        """One more branch."""
+        self._add(predicate, name or str(len(self.draft.branches) + 1))
+        return self
+
+    def default_branch(self, *, name: str | None = None) -> dict[str, KStream[K, V]]:
+        """The branch of the records that no predicate took; all branches by name."""
+        self._add(lambda key, value: True, name or "0")
+        return self.made
+
+    def no_default_branch(self) -> dict[str, KStream[K, V]]:
+        """Drop what no predicate took; all branches by name."""
+        return self.made
+
+    def _add(self, predicate: Callable[[K, V], bool], suffix: str) -> None:
+        self.stream.graph.number += 1  # Kafka Streams draws a number here and does not use it.
+        child = NodeDraft(
+            name=self.draft.name + suffix, parents=[self.draft.name], make=lambda d: PassOn()
+        )
+        self.stream.graph.add(child)
+        self.draft.branches.append(child.name)
+        self.predicates.append(predicate)
+        self.made[child.name] = KStream(
+            self.stream.graph,
+            child.name,
+            self.stream.key_serde,
+            self.stream.value_serde,
+            self.stream.is_rekeyed,
+        )

@@ -1,0 +1,52 @@
+"""The times of a windowed step: what each of its inputs saw, and what its store has seen.
+
+Lateness is a matter of one input: in a cogroup a stream that runs ahead does not make the others'
+records late. What a store still answers is a matter of all of them, for they write to one store.
+"""
+
+from dataclasses import dataclass, replace
+
+from penstock.streams.steps.contract import RecordStep
+from penstock.streams.values.records import StreamRecord
+
+NEVER_MS = -1
+
+
+@dataclass(frozen=True, slots=True)
+class WindowClock:
+    """A task's times at the steps that share a store of windows."""
+
+    stored_ms: int = NEVER_MS  # The latest window that was stored.
+    inputs_ms: tuple[int, ...] = ()  # The stream time of each input, by its number.
+
+    def stream_ms(self, part: int) -> int:
+        """The stream time of an input."""
+        return self.inputs_ms[part] if part < len(self.inputs_ms) else NEVER_MS
+
+    def saw(self, part: int, timestamp_ms: int) -> "WindowClock":
+        """The clock once an input brought a record of this time."""
+        times = [*self.inputs_ms, *[NEVER_MS] * (part + 1 - len(self.inputs_ms))]
+        times[part] = max(times[part], timestamp_ms)
+        return replace(self, inputs_ms=tuple(times))
+
+    def stored(self, stored_ms: int) -> "WindowClock":
+        """The clock once a window of this time was stored."""
+        return replace(self, stored_ms=max(self.stored_ms, stored_ms))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowStep(RecordStep):
+    """An aggregation in windows of any kind; the inputs of a cogroup are numbered parts of it."""
+
+    part: int = 0
+    sends_old: bool = False
+    has_state = True
+
+    def takes(self, record: StreamRecord) -> bool:
+        """Whether the record is aggregated: one without a key is not, one without a value is."""
+        return record.key is not None
+
+    def advance(self, clock: WindowClock | None, record: StreamRecord) -> WindowClock:
+        """The clock with the record's time; a record that is not aggregated does not count."""
+        clock = clock or WindowClock()
+        return clock.saw(self.part, record.timestamp_ms) if self.takes(record) else clock

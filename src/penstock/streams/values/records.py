@@ -1,0 +1,63 @@
+"""What flows between the nodes of a topology, and what a table keeps of it."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamRecord:
+    """One record on its way from node to node. The value of a table's record is a TableChange."""
+
+    key: Any
+    value: Any
+    timestamp_ms: int
+    headers: Headers = ()
+
+    def with_key(self, key: Any) -> "StreamRecord":
+        """The same record under another key."""
+        return replace(self, key=key)
+
+    def with_value(self, value: Any) -> "StreamRecord":
+        """The same record with another value."""
+        return replace(self, value=value)
+
+    def at(self, timestamp_ms: int) -> "StreamRecord":
+        """The same record at another time."""
+        return replace(self, timestamp_ms=timestamp_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """A table's row became `new`; None is a tombstone.
+
+    `old` is None where there was no row, and also where nothing downstream asks for it.
+    """
+
+    new: Any
+    old: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """A value and the time of the record that made it so."""
+
+    value: Any
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TimeWindow:
+    """A span of time; the end of a time window is outside it, of a session inside."""
+
+    start_ms: int
+    end_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """A key and the window it was aggregated in."""
+
+    key: Any
+    window: TimeWindow

@@ -1,0 +1,190 @@
+"""The test driver as its users see it: records in, records out, stores, clocks."""
+
+from typing import Any
+
+import pytest
+
+from penstock.streams import (
+    LONG,
+    STRING,
+    Processor,
+    ProcessorContext,
+    SerdeError,
+    SessionWindows,
+    SlidingWindows,
+    Stamped,
+    StreamRecord,
+    StreamsBuilder,
+    StreamsTopology,
+    TestDriver,
+    TimeWindow,
+    TimeWindows,
+    Windowed,
+)
+from penstock.streams.steps.suppress import BufferFull
+
+
+def word_count() -> StreamsTopology:
+    builder = StreamsBuilder(value=STRING)
+    words = builder.stream("lines").flat_map_values(str.split).group_by(lambda key, word: word)
+    words.count(store="counts").to_stream().to("counts-out", value=LONG)
+    return builder.build()
+
+
+def test_words_are_counted() -> None:
+    with TestDriver(word_count()) as driver:
+        driver.pipe_input("lines", None, "all streams lead", 5)
+        driver.pipe_input("lines", None, "all", 3)
+        assert driver.read_output("counts-out") == StreamRecord(key="all", value=1, timestamp_ms=5)
+        assert [(r.key, r.value) for r in driver.read_all("counts-out")] == [
+            ("streams", 1),
+            ("lead", 1),
+            ("all", 2),
+        ]
+        assert driver.read_output("counts-out") is None
+        assert driver.stream_time_ms == 5
+
+
+def test_a_store_of_rows_is_read_by_key_by_range_and_whole() -> None:
+    driver = TestDriver(word_count())
+    driver.pipe_input("lines", None, "b a c a", 7)
+    store = driver.store("counts")
+    assert store.get("a") == 2
+    assert store.get_stamped("a") == Stamped(2, 7)
+    assert store.get("d") is None
+    assert store.all() == [("a", 2), ("b", 1), ("c", 1)]
+    assert store.range("b", "c") == [("b", 1), ("c", 1)]
+    assert store.range(None, "a") == [("a", 2)]
+    with pytest.raises(TypeError, match="holds rows, not windows"):
+        store.fetch("a", 0, 9)
+
+
+def test_a_store_of_windows_is_read_by_time_and_forgets() -> None:
+    builder = StreamsBuilder()
+    windows = TimeWindows.of(10, grace_ms=5)
+    builder.stream("in").group_by_key().windowed_by(windows).count(store="windows")
+    driver = TestDriver(builder.build())
+    for at_ms in (1, 2, 12):
+        driver.pipe_input("in", "k", "v", at_ms)
+    store = driver.store("windows")
+    assert store.fetch("k", 0, 100) == [(TimeWindow(0, 10), 2), (TimeWindow(10, 20), 1)]
+    assert store.fetch("k", 1, 100) == [(TimeWindow(10, 20), 1)]
+    assert store.all()[0] == (Windowed("k", TimeWindow(0, 10)), 2)
+    driver.pipe_input("in", "other", "v", 20)
+    assert store.fetch("k", 0, 100) == [(TimeWindow(10, 20), 1)]
+
+
+def test_a_store_of_sessions_is_read_by_the_times_they_touch() -> None:
+    builder = StreamsBuilder()
+    grouped = builder.stream("in").group_by_key()
+    grouped.windowed_by_session(SessionWindows.of(5, grace_ms=50)).count(store="sessions")
+    driver = TestDriver(builder.build())
+    for at_ms in (1, 4, 20):
+        driver.pipe_input("in", "k", "v", at_ms)
+    store = driver.store("sessions")
+    assert store.fetch("k", 0, 10) == [(TimeWindow(1, 4), 2)]
+    assert store.fetch("k", 4, 20) == [(TimeWindow(1, 4), 2), (TimeWindow(20, 20), 1)]
+
+
+def test_a_store_of_sliding_windows_is_read_by_their_starts() -> None:
+    builder = StreamsBuilder()
+    grouped = builder.stream("in").group_by_key()
+    grouped.windowed_by(SlidingWindows.of(5, grace_ms=50)).count(store="sliding")
+    driver = TestDriver(builder.build())
+    for at_ms in (10, 12):
+        driver.pipe_input("in", "k", "v", at_ms)
+    assert driver.store("sliding").fetch("k", 0, 100) == [
+        (TimeWindow(5, 10), 1),
+        (TimeWindow(7, 12), 2),
+        (TimeWindow(11, 16), 1),
+    ]
+
+
+def test_what_is_not_there_is_refused_by_name() -> None:
+    driver = TestDriver(word_count())
+    with pytest.raises(KeyError, match="Unknown topic: nowhere"):
+        driver.pipe_input("nowhere", None, "x", 0)
+    with pytest.raises(KeyError, match="no store 'sums'"):
+        driver.store("sums")
+
+
+def test_a_record_before_the_epoch_is_dropped() -> None:
+    driver = TestDriver(word_count())
+    driver.pipe_input("lines", None, "word", -1)
+    assert driver.read_all("counts-out") == []
+    assert driver.stream_time_ms == -1
+
+
+def test_records_go_through_the_serdes_of_their_topics() -> None:
+    driver = TestDriver(word_count())
+    with pytest.raises(SerdeError, match="string serde"):
+        driver.pipe_input("lines", None, 5, 0)
+
+
+def test_a_full_buffer_that_may_not_emit_stops_the_topology() -> None:
+    builder = StreamsBuilder()
+    rows = builder.table("in")
+    rows.suppress_until_time_limit(99, records_max=1, emits_when_full=False).to_stream().to("out")
+    driver = TestDriver(builder.build())
+    driver.pipe_input("in", "a", 1, 0)
+    with pytest.raises(BufferFull):
+        driver.pipe_input("in", "b", 1, 0)
+
+
+class Ticking(Processor):
+    """Forwards the time at every punctuation, and counts its records in a store."""
+
+    closed: list[str] = []  # noqa: RUF012
+
+    def init(self, context: ProcessorContext) -> None:
+        self.context = context
+        context.schedule(10, "wall", self.tick)
+
+    def tick(self, now_ms: int) -> None:
+        count = self.context.store("seen").get("all")
+        self.context.forward(StreamRecord(key="tick", value=count, timestamp_ms=now_ms))
+
+    def process(self, record: StreamRecord) -> None:
+        store = self.context.store("seen")
+        store.put("all", (store.get("all") or 0) + 1)
+
+    def close(self) -> None:
+        self.closed.append("closed")
+
+
+def test_a_processor_ticks_with_the_wall_clock_and_keeps_a_store() -> None:
+    builder = StreamsBuilder().add_state_store("seen")
+    builder.stream("in").process(Ticking, "seen").to("out")
+    with TestDriver(builder.build(), 100) as driver:
+        driver.pipe_input("in", "k", "v", 0)
+        driver.pipe_input("in", "k", "v", 0)
+        driver.advance_wall_clock(9)
+        assert driver.read_all("out") == []
+        driver.advance_wall_clock(1)
+        assert driver.read_all("out") == [StreamRecord(key="tick", value=2, timestamp_ms=110)]
+        assert driver.store("seen").all() == [("all", 2)]
+        assert driver.store("seen").get("all") == 2
+    assert Ticking.closed == ["closed"]
+
+
+class Curious(Processor):
+    """Asks for a store it was not given."""
+
+    def init(self, context: ProcessorContext) -> None:
+        context.store("secret")
+
+
+def test_a_processor_sees_only_its_own_stores() -> None:
+    builder = StreamsBuilder().add_state_store("secret")
+    builder.stream("in").process(Curious).to("out")
+    with pytest.raises(KeyError, match="no access to StateStore secret"):
+        TestDriver(builder.build())
+
+
+def test_headers_travel_with_their_record() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").map_values(lambda value: value + 1).to("out")
+    driver = TestDriver(builder.build())
+    driver.pipe_input("in", "k", 1, 0, headers=(("trace", b"7"),))
+    written: Any = driver.read_output("out")
+    assert (written.value, written.headers) == (2, (("trace", b"7"),))
