@@ -37,6 +37,7 @@ sim: setup
 
 # Real brokers and ZooKeepers under kill -9, pauses, cuts, full disks: make faults FAULT=kill-leader
 faults: setup
+	@$(PYTHON) scripts/extras.py
 	$(PYTHON) -m tests.faults --fault $(FAULT) --rounds $(ROUNDS) $(ARGS)
 
 check: $(STAMP)

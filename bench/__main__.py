@@ -2,7 +2,7 @@
 
     python -m bench                       the usual amounts, about fifteen minutes with Kafka
     python -m bench --quick               every row once with little data
-    python -m bench --full                the amounts of the README: 10 GB produced, 20 GB stored
+    python -m bench --full                the amounts of docs/benchmarks.md: 20 GB stored
     python -m bench --rows produce-small,latency --rounds 7 --no-kafka
 
 All traffic stays on the loopback interface. Data goes to a temporary directory below --directory

@@ -27,9 +27,13 @@ from bench.load import (
     LoadError,
     Measured,
     Shape,
+    Stopwatch,
+    add_shape,
+    check,
     connect,
-    cpu_seconds,
+    pump,
     read_exactly,
+    shape_of,
 )
 
 ALL_IN_SYNC = -1
@@ -38,7 +42,7 @@ BATCH_HEAD = struct.Struct(">qi11xi")  # Base offset, length, last offset delta.
 
 def leaders_of(address: str, topic: str) -> dict[int, list[int]]:
     """The partitions that each broker leads, by the broker's port."""
-    from penstock.client.cluster import ClusterClient
+    from penstock.client.wire.cluster import ClusterClient
 
     with ClusterClient(address) as cluster:
         (found,) = cluster.metadata([topic]).topics
@@ -68,36 +72,26 @@ def produce(address: str, shape: Shape, *, total_bytes: int, in_flight: int) -> 
     led = leaders_of(address, shape.topic)
     batch_bytes = len(shape.batch())
     per_partition = max(1, total_bytes // batch_bytes // shape.partitions)
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
+    watch = Stopwatch()
     together(
         [
-            partial(pump, port, shape, frames_for(shape, its), len(its) * per_partition, in_flight)
+            partial(
+                pump_to, port, shape, frames_for(shape, its), len(its) * per_partition, in_flight
+            )
             for port, its in led.items()
         ]
     )
     count = per_partition * shape.partitions
-    return Measured(
-        bytes=count * batch_bytes,
+    return watch.measured(
+        moved_bytes=count * batch_bytes,
         requests=count,
-        seconds=time.perf_counter() - started_s,
-        client_cpu_s=cpu_seconds() - cpu_s,
     )
 
 
-def pump(port: int, shape: Shape, frames: Sequence[bytes], count: int, in_flight: int) -> None:
-    """Send `count` requests to one leader with a window in flight, and check each answer."""
-    answer = bytearray(shape.produce_answer_bytes())
-    view = memoryview(answer)
-    connection = connect(port)
-    sent = done = 0
-    while done < count:
-        while sent < count and sent - done < in_flight:
-            connection.sendall(frames[sent % len(frames)])
-            sent += 1
-        read_exactly(connection, view)
-        check(answer, shape)
-        done += 1
-    connection.close()
+def pump_to(port: int, shape: Shape, frames: Sequence[bytes], count: int, in_flight: int) -> None:
+    """Send `count` requests to one leader."""
+    with connect(port) as connection:
+        pump(connection, shape, frames, count=count, in_flight=in_flight)
 
 
 def paced(address: str, shape: Shape, *, count: int, per_s: float) -> Measured:
@@ -108,9 +102,9 @@ def paced(address: str, shape: Shape, *, count: int, per_s: float) -> Measured:
     readers = [threading.Thread(target=lane.read, daemon=True) for lane in lanes]
     for reader in readers:
         reader.start()
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
+    watch = Stopwatch()
     for number in range(count):
-        due_s = started_s + number / per_s
+        due_s = watch.started_s + number / per_s
         while (wait_s := due_s - time.perf_counter()) > 0:
             time.sleep(wait_s)
         order[number % len(order)].send(due_s)
@@ -121,11 +115,9 @@ def paced(address: str, shape: Shape, *, count: int, per_s: float) -> Measured:
     failed = [lane.error for lane in lanes if lane.error is not None]
     if failed:
         raise failed[0]
-    return Measured(
-        bytes=count * shape.record_bytes,
+    return watch.measured(
+        moved_bytes=count * shape.record_bytes,
         requests=count,
-        seconds=time.perf_counter() - started_s,
-        client_cpu_s=cpu_seconds() - cpu_s,
         round_trips_us=[trip for lane in lanes for trip in lane.trips_us],
     )
 
@@ -165,7 +157,7 @@ class Lane:
                     return
                 read_exactly(self.connection, memoryview(answer))
                 self.trips_us.append((time.perf_counter() - due_s) * 1e6)
-                check(answer, self.shape)
+                check(answer, self.shape.produce_error_at())
         except (LoadError, OSError) as error:
             self.error = error
 
@@ -174,18 +166,16 @@ def copy(address: str, shape: Shape, *, partition_bytes: int, directory: Path) -
     """Read every partition to its end from its leader and append the bytes to a file."""
     led = leaders_of(address, shape.topic)
     moved: list[int] = []
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
+    watch = Stopwatch()
     together(
         [
             partial(copy_from, port, shape, its, partition_bytes, directory, moved)
             for port, its in led.items()
         ]
     )
-    return Measured(
-        bytes=sum(moved),
+    return watch.measured(
+        moved_bytes=sum(moved),
         requests=len(led),
-        seconds=time.perf_counter() - started_s,
-        client_cpu_s=cpu_seconds() - cpu_s,
     )
 
 
@@ -244,13 +234,6 @@ def _fetch_one(shape: Shape, partition: int, offset: int, partition_bytes: int) 
     return request(FETCH, FETCH_VERSION, body)
 
 
-def check(answer: bytes | bytearray, shape: Shape) -> None:
-    """Raise the error that a Produce answer carries."""
-    (code,) = struct.unpack_from(">h", answer, shape.produce_error_at())
-    if code:
-        raise LoadError(f"Produce answered error {code}")
-
-
 def together(jobs: Sequence[Callable[[], object]]) -> None:
     """Run each in a thread; the first that fails is raised."""
     failures: list[Exception] = []
@@ -275,10 +258,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", choices=["produce", "paced", "copy"])
     parser.add_argument("--address", required=True)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--partitions", type=int, required=True)
-    parser.add_argument("--batch-bytes", type=int, default=65_536)
-    parser.add_argument("--record-bytes", type=int, default=1024)
+    add_shape(parser, batch_bytes=65_536)
     parser.add_argument("--total-bytes", type=int, default=0)
     parser.add_argument("--in-flight", type=int, default=5)
     parser.add_argument("--count", type=int, default=0)
@@ -286,12 +266,7 @@ def main() -> None:
     parser.add_argument("--partition-bytes", type=int, default=1_048_576)
     parser.add_argument("--directory", type=Path)
     options = parser.parse_args()
-    shape = Shape(
-        topic=options.topic,
-        partitions=options.partitions,
-        batch_bytes=options.batch_bytes,
-        record_bytes=options.record_bytes,
-    )
+    shape = shape_of(options)
     if options.work == "produce":
         measured = produce(
             options.address, shape, total_bytes=options.total_bytes, in_flight=options.in_flight

@@ -192,9 +192,3 @@ def run_cluster_load(subject: Subject, *arguments: str) -> Round:
         raise RuntimeError(f"load failed:\n{done.stderr[-2000:]}\n{ends}")
     measured = json.loads(done.stdout.splitlines()[-1])
     return Round(server_cpu_s=subject.cpu_seconds() - before_s, **measured)
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share of all do not exceed."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]

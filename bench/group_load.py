@@ -14,8 +14,8 @@ import time
 from dataclasses import asdict
 
 from bench.group_members import ClassicMember, Group, ModernMember
-from bench.load import HOST, LoadError, Measured, connect, cpu_seconds, read_exactly
-from penstock.client.cluster import ClusterClient
+from bench.load import HOST, LoadError, Measured, Stopwatch, connect, cpu_seconds, read_exactly
+from penstock.client.wire.cluster import ClusterClient
 from penstock.protocol.headers import encode_request_header
 from penstock.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
@@ -56,7 +56,7 @@ def commits(port: int, *, topic: str, group: str, count: int) -> Measured:
     connection = connect(port)
     await_commits(connection, frame)
     taken: list[float] = []
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
+    watch = Stopwatch()
     for number in range(count):
         struct.pack_into(">q", frame, offset_at, number)
         before_s = time.perf_counter()
@@ -65,11 +65,9 @@ def commits(port: int, *, topic: str, group: str, count: int) -> Measured:
         code = commit_code(answer)
         if code:
             raise LoadError(f"OffsetCommit answered error {code}")
-    return Measured(
-        bytes=count * len(frame),
+    return watch.measured(
+        moved_bytes=count * len(frame),
         requests=count,
-        seconds=time.perf_counter() - started_s,
-        client_cpu_s=cpu_seconds() - cpu_s,
         round_trips_us=taken,
     )
 

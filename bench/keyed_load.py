@@ -16,7 +16,7 @@ from crc32c import crc32c
 from tests.support.batches import batch, record
 from tests.support.wire import PRODUCE, produce_body, request
 
-from bench.load import PRODUCE_VERSION, LoadError, Measured, Shape, connect, cpu_seconds
+from bench.load import PRODUCE_VERSION, Measured, Shape, Stopwatch, check, connect
 from bench.load import read_exactly as read_answer
 
 RECORD_BYTES = 1_000
@@ -47,18 +47,16 @@ def frames(topic: str, *, record_count: int, keys: int) -> Iterator[memoryview]:
 def produce(port: int, topic: str, *, total_bytes: int, keys: int, in_flight: int) -> Measured:
     """Write so many bytes, a few requests in flight."""
     shape = Shape(topic=topic, partitions=1, batch_bytes=0, record_bytes=0)
-    answer = memoryview(bytearray(shape.produce_answer_bytes()))
+    answer = bytearray(shape.produce_answer_bytes())
     error_at = shape.produce_error_at()
     record_count = total_bytes // RECORD_BYTES
     connection = connect(port)
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
+    watch = Stopwatch()
     sent = done = moved = 0
 
     def settle() -> None:
-        read_answer(connection, answer)
-        (code,) = struct.unpack_from(">h", answer, error_at)
-        if code:
-            raise LoadError(f"Produce answered error {code}")
+        read_answer(connection, memoryview(answer))
+        check(answer, error_at)
 
     for frame in frames(topic, record_count=record_count, keys=keys):
         if sent - done >= in_flight:
@@ -70,11 +68,9 @@ def produce(port: int, topic: str, *, total_bytes: int, keys: int, in_flight: in
     while done < sent:
         settle()
         done += 1
-    return Measured(
-        bytes=moved,
+    return watch.measured(
+        moved_bytes=moved,
         requests=sent,
-        seconds=time.perf_counter() - started_s,
-        client_cpu_s=cpu_seconds() - cpu_s,
     )
 
 

@@ -6,10 +6,9 @@ what a user sees, beside the raw generator's view of the broker alone.
 
 import argparse
 import json
-import time
 from dataclasses import asdict
 
-from bench.load import Measured, cpu_seconds
+from bench.load import Measured, Stopwatch
 
 
 def produce(address: str, topic: str, *, record_bytes: int, count: int) -> Measured:
@@ -35,7 +34,7 @@ def produce(address: str, topic: str, *, record_bytes: int, count: int) -> Measu
         }
     )
     value = bytes(i * 31 % 251 for i in range(record_bytes))
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
+    watch = Stopwatch()
     for number in range(count):
         while True:
             try:
@@ -48,12 +47,9 @@ def produce(address: str, topic: str, *, record_bytes: int, count: int) -> Measu
     producer.flush(120)
     if failures:
         raise SystemExit(f"{len(failures)} records failed, the first with {failures[0]}")
-    seconds = time.perf_counter() - started_s
-    return Measured(
-        bytes=count * record_bytes,
+    return watch.measured(
+        moved_bytes=count * record_bytes,
         requests=count,
-        seconds=seconds,
-        client_cpu_s=cpu_seconds() - cpu_s,
     )
 
 
@@ -70,7 +66,7 @@ def consume(address: str, topic: str, *, partitions: int, count: int) -> Measure
             "queued.max.messages.kbytes": 262_144,
         }
     )
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
+    watch = Stopwatch()
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
     seen = moved = 0
     while seen < count:
@@ -82,9 +78,9 @@ def consume(address: str, topic: str, *, partitions: int, count: int) -> Measure
                 raise SystemExit(str(message.error()))
             moved += len(message.value() or b"")
         seen += len(messages)
-    seconds = time.perf_counter() - started_s
+    measured = watch.measured(moved_bytes=moved, requests=seen)
     consumer.close()
-    return Measured(bytes=moved, requests=seen, seconds=seconds, client_cpu_s=cpu_seconds() - cpu_s)
+    return measured
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ import resource
 import socket
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from tests.support.batches import batch, record
@@ -110,27 +111,41 @@ def produce(port: int, shape: Shape, *, total_bytes: int, in_flight: int) -> Mea
     frames = shape.produce_frames()
     batch_bytes = len(shape.batch())
     count = max(len(frames), total_bytes // batch_bytes)
+    connection = connect(port)
+    watch = Stopwatch()
+    pump(connection, shape, frames, count=count, in_flight=in_flight)
+    return watch.measured(
+        moved_bytes=count * batch_bytes,
+        requests=count,
+    )
+
+
+def pump(
+    connection: socket.socket,
+    shape: Shape,
+    frames: Sequence[bytes],
+    *,
+    count: int,
+    in_flight: int,
+) -> None:
+    """Send so many of the requests in turn, with a window in flight, and check each answer."""
     answer = bytearray(shape.produce_answer_bytes())
     view, error_at = memoryview(answer), shape.produce_error_at()
-    connection = connect(port)
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
     sent = done = 0
     while done < count:
         while sent < count and sent - done < in_flight:
             connection.sendall(frames[sent % len(frames)])
             sent += 1
         read_exactly(connection, view)
-        if answer[error_at] or answer[error_at + 1]:
-            code = struct.unpack_from(">h", answer, error_at)[0]
-            raise LoadError(f"Produce answered error {code}")
+        check(answer, error_at)
         done += 1
-    seconds = time.perf_counter() - started_s
-    return Measured(
-        bytes=count * batch_bytes,
-        requests=count,
-        seconds=seconds,
-        client_cpu_s=cpu_seconds() - cpu_s,
-    )
+
+
+def check(answer: bytearray, error_at: int) -> None:
+    """Raise if the answer to a Produce tells an error."""
+    if answer[error_at] or answer[error_at + 1]:
+        code = struct.unpack_from(">h", answer, error_at)[0]
+        raise LoadError(f"Produce answered error {code}")
 
 
 def round_trips(port: int, shape: Shape, *, count: int) -> Measured:
@@ -140,19 +155,16 @@ def round_trips(port: int, shape: Shape, *, count: int) -> Measured:
     view, error_at = memoryview(answer), shape.produce_error_at()
     connection = connect(port)
     taken: list[float] = []
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
+    watch = Stopwatch()
     for _ in range(count):
         before_s = time.perf_counter()
         connection.sendall(frame)
         read_exactly(connection, view)
         taken.append((time.perf_counter() - before_s) * 1e6)
-        if answer[error_at] or answer[error_at + 1]:
-            raise LoadError("Produce answered an error")
-    return Measured(
-        bytes=count * shape.record_bytes,
+        check(answer, error_at)
+    return watch.measured(
+        moved_bytes=count * shape.record_bytes,
         requests=count,
-        seconds=time.perf_counter() - started_s,
-        client_cpu_s=cpu_seconds() - cpu_s,
         round_trips_us=taken,
     )
 
@@ -170,7 +182,7 @@ def fetch(
     tail = memoryview(bytearray(4096))
     connection = connect(port)
     moved = requests = 0
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
+    watch = Stopwatch()
     while moved < total_bytes:
         connection.sendall(shape.fetch_frame(offsets, partition_bytes))
         requests += 1
@@ -189,12 +201,9 @@ def fetch(
             if offsets[index] >= end_offset:
                 offsets[index] = 0
         read_exactly(connection, tail[:left])
-    seconds = time.perf_counter() - started_s
-    return Measured(
-        bytes=moved,
+    return watch.measured(
+        moved_bytes=moved,
         requests=requests,
-        seconds=seconds,
-        client_cpu_s=cpu_seconds() - cpu_s,
     )
 
 
@@ -213,27 +222,57 @@ def cpu_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
+class Stopwatch:
+    """Runs from its making on, by the wall and by the processor."""
+
+    def __init__(self) -> None:
+        self._cpu_s = cpu_seconds()
+        self.started_s = time.perf_counter()
+
+    def measured(
+        self, *, moved_bytes: int, requests: int, round_trips_us: Sequence[float] = ()
+    ) -> Measured:
+        """What was moved up to now."""
+        return Measured(
+            bytes=moved_bytes,
+            requests=requests,
+            seconds=time.perf_counter() - self.started_s,
+            client_cpu_s=cpu_seconds() - self._cpu_s,
+            round_trips_us=list(round_trips_us),
+        )
+
+
+def add_shape(parser: argparse.ArgumentParser, *, batch_bytes: int = 1_048_576) -> None:
+    """The options that tell a Shape."""
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--partitions", type=int, default=1)
+    parser.add_argument("--batch-bytes", type=int, default=batch_bytes)
+    parser.add_argument("--record-bytes", type=int, default=1024)
+
+
+def shape_of(options: argparse.Namespace) -> Shape:
+    """The Shape that the options tell."""
+    return Shape(
+        topic=options.topic,
+        partitions=options.partitions,
+        batch_bytes=options.batch_bytes,
+        record_bytes=options.record_bytes,
+    )
+
+
 def main() -> None:
     """Run one load and print what was measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", choices=["produce", "fetch", "round-trips"])
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--partitions", type=int, default=1)
-    parser.add_argument("--batch-bytes", type=int, default=1_048_576)
-    parser.add_argument("--record-bytes", type=int, default=1024)
+    add_shape(parser)
     parser.add_argument("--total-bytes", type=int, default=0)
     parser.add_argument("--in-flight", type=int, default=5)
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--partition-bytes", type=int, default=1_048_576)
     parser.add_argument("--end-offset", type=int, default=0)
     options = parser.parse_args()
-    shape = Shape(
-        topic=options.topic,
-        partitions=options.partitions,
-        batch_bytes=options.batch_bytes,
-        record_bytes=options.record_bytes,
-    )
+    shape = shape_of(options)
     if options.work == "produce":
         measured = produce(
             options.port, shape, total_bytes=options.total_bytes, in_flight=options.in_flight

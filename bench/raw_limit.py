@@ -12,7 +12,7 @@ import socket
 import struct
 from pathlib import Path
 
-from bench.load import FETCH_PARTITION, HOST, Shape, read_exactly
+from bench.load import FETCH_PARTITION, HOST, Shape, add_shape, read_exactly, shape_of
 
 
 def receive(connection: socket.socket, shape: Shape, directory: Path) -> None:
@@ -78,19 +78,11 @@ def main() -> None:
     parser.add_argument("work", choices=["receive", "send"])
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--directory", type=Path, required=True)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--partitions", type=int, default=1)
-    parser.add_argument("--batch-bytes", type=int, default=1_048_576)
-    parser.add_argument("--record-bytes", type=int, default=1024)
+    add_shape(parser)
     parser.add_argument("--partition-bytes", type=int, default=1_048_576)
     parser.add_argument("--file-bytes", type=int, default=0)
     options = parser.parse_args()
-    shape = Shape(
-        topic=options.topic,
-        partitions=options.partitions,
-        batch_bytes=options.batch_bytes,
-        record_bytes=options.record_bytes,
-    )
+    shape = shape_of(options)
     file = filled(options.directory, shape, options.file_bytes) if options.work == "send" else -1
     with socket.create_server((HOST, options.port)) as listener:
         while True:

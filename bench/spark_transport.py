@@ -11,8 +11,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from penstock.spark.data_source import spark_schema
 from penstock.spark.schema import DEFAULT_COLUMNS
-from penstock.spark.source import spark_schema
 
 ROWS_PER_BATCH = 10_000
 

@@ -39,6 +39,16 @@ class Round:
         """Millions of bytes per second."""
         return self.bytes / self.seconds / 1e6
 
+    def percentile_us(self, share: float) -> float:
+        """The round trip that this share of all do not exceed."""
+        return percentile(self.round_trips_us, share)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that this share of all do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
 
 class RawLimit(ServerProcess):
     """The raw limit for one kind of work; ready as soon as it listens."""

@@ -8,7 +8,6 @@ any record: it walks the batches for the next offset, as every client must.
 import argparse
 import json
 import struct
-import time
 from dataclasses import asdict
 
 from tests.support.wire import FETCH, request, string
@@ -18,8 +17,8 @@ from bench.load import (
     HOST,
     LoadError,
     Measured,
+    Stopwatch,
     connect,
-    cpu_seconds,
     read_exactly,
 )
 
@@ -47,7 +46,7 @@ def write(
     )
     value = bytes(i * 31 % 251 for i in range(record_bytes))
     producer.init_transactions(60)
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
+    watch = Stopwatch()
     for number in range(count):
         producer.begin_transaction()
         for place in range(RECORDS_PER_TRANSACTION):
@@ -57,11 +56,9 @@ def write(
             producer.abort_transaction(60)
         else:
             producer.commit_transaction(60)
-    return Measured(
-        bytes=count * RECORDS_PER_TRANSACTION * record_bytes,
+    return watch.measured(
+        moved_bytes=count * RECORDS_PER_TRANSACTION * record_bytes,
         requests=count,
-        seconds=time.perf_counter() - started_s,
-        client_cpu_s=cpu_seconds() - cpu_s,
     )
 
 
@@ -72,7 +69,7 @@ def read(port: int, topic: str, *, total_bytes: int, committed: bool, ends: list
     moved = requests = aborted = 0
     size = memoryview(bytearray(4))
     scratch = memoryview(bytearray(PARTITIONS * 2_000_000))
-    cpu_s, started_s = cpu_seconds(), time.perf_counter()
+    watch = Stopwatch()
     while moved < total_bytes:
         connection.sendall(request(FETCH, FETCH_VERSION, body_for(topic, offsets, committed)))
         read_exactly(connection, size)
@@ -90,11 +87,9 @@ def read(port: int, topic: str, *, total_bytes: int, committed: bool, ends: list
                 offsets[index] = 0
     if committed and not aborted:
         raise LoadError("a topic with aborted transactions answered without naming any")
-    return Measured(
-        bytes=moved,
+    return watch.measured(
+        moved_bytes=moved,
         requests=requests,
-        seconds=time.perf_counter() - started_s,
-        client_cpu_s=cpu_seconds() - cpu_s,
     )
 
 

@@ -6,7 +6,7 @@ database has it now.
 
     penstock pipeline run examples/changes_to_table.py
     penstock console-producer --bootstrap-server localhost:9092 --topic customers.changes \\
-        --property parse.key=true < examples/samples/customer_changes.txt
+        --reader-property parse.key=true < examples/samples/customer_changes.txt
     python -c "import polars; print(polars.read_delta('lake/customers'))"
 """
 

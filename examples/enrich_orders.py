@@ -5,9 +5,9 @@ each batch of orders, so a customer who moves is found in the new city from then
 
     penstock pipeline run examples/enrich_orders.py
     penstock console-producer --bootstrap-server localhost:9092 --topic customers \\
-        --property parse.key=true < examples/samples/customers.txt
+        --reader-property parse.key=true < examples/samples/customers.txt
     penstock console-producer --bootstrap-server localhost:9092 --topic orders \\
-        --property parse.key=true < examples/samples/orders.txt
+        --reader-property parse.key=true < examples/samples/orders.txt
     penstock console-consumer --bootstrap-server localhost:9092 --topic orders.enriched \\
         --from-beginning
 """

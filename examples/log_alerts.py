@@ -6,7 +6,7 @@ errors or more.
 
     penstock pipeline run examples/log_alerts.py
     penstock console-producer --bootstrap-server localhost:9092 --topic logs \\
-        --property parse.key=true < examples/samples/logs.txt
+        --reader-property parse.key=true < examples/samples/logs.txt
     penstock console-consumer --bootstrap-server localhost:9092 --topic alerts --from-beginning
 """
 

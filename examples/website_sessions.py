@@ -5,7 +5,7 @@ when 30 minutes (by the clicks' own time) and another 10 for late ones have pass
 
     penstock pipeline run examples/website_sessions.py
     penstock console-producer --bootstrap-server localhost:9092 --topic clicks \\
-        --property parse.key=true < examples/samples/clicks.txt
+        --reader-property parse.key=true < examples/samples/clicks.txt
     penstock console-consumer --bootstrap-server localhost:9092 --topic visits --from-beginning
 """
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from penstock.demo.board import Board
 from penstock.demo.run import run
-from penstock.demo.view import Facts, picture
+from penstock.demo.view import ScreenFacts, picture
 
 ROOT = Path(__file__).resolve().parent.parent
 WINDOWS = 6  # Of each stock: enough for Spark to be warm.
@@ -27,12 +27,12 @@ class Camera:
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
         self._give_up_s = time.monotonic() + GIVE_UP_S
-        self.last: tuple[Board, Facts] | None = None
+        self.last: tuple[Board, ScreenFacts] | None = None
 
     def report(self, text: str) -> None:
         print(text, flush=True)
 
-    def show(self, board: Board, facts: Facts) -> None:
+    def show(self, board: Board, facts: ScreenFacts) -> None:
         self.last = (board, facts)
         warm = board.windows >= WINDOWS * max(1, len(board.stocks))
         flowing = all(
@@ -61,7 +61,7 @@ def main() -> None:
         run(address=f"localhost:{port}", data=Path("data"), screen=camera, stop=stop)
     assert camera.last is not None
     board, facts = camera.last
-    shown = Facts(
+    shown = ScreenFacts(
         address="localhost:9092",  # As `make run` has it; the recording must not meet another.
         data="data",
         table="data/demo/table",

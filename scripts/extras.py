@@ -1,12 +1,14 @@
 """Fetch what the compatibility tests and the bench want but can do without.
 
-kcat, KafkaJS and Apache Kafka's jars come from Debian's, npm's and Maven's registries by package
-name. Each is tried within a time limit, all at once, and ends in one printed line: ready, or the
-reason why it is not to be had. Tests read the reasons from .cache/extras.json and skip with them.
-A failure is not tried again for an hour, so that `make test` on a train stays quick.
+kcat, KafkaJS, Apache Kafka's jars and franz-go come from Debian's, npm's, Maven's and Go's
+registries by package name. Each is tried within a time limit, all at once, and ends in one printed
+line: ready, or the reason why it is not to be had. Tests read the reasons from .cache/extras.json
+and skip with them. A failure is not tried again for an hour, so that `make test` on a train stays
+quick.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -41,6 +43,12 @@ JAR_SETS = {
         "org.apache.kafka:kafka_2.13:3.9.1",
         "org.apache.kafka:kafka-tools:3.9.1",
         "org.slf4j:slf4j-reload4j:1.7.36",
+    ],
+    # Kafka Streams with its TopologyTestDriver, which judges the steps of ours.
+    "kafka-streams-4.3.1": [
+        "org.apache.kafka:kafka-streams:4.3.1",
+        "org.apache.kafka:kafka-streams-test-utils:4.3.1",
+        "org.slf4j:slf4j-nop:1.7.36",
     ],
     # Spark's own Kafka connector, of the release that pyproject.toml names.
     "spark-kafka": ["org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"],
@@ -182,6 +190,20 @@ def copy_jars(name: str, coordinates: list[str], home: Path) -> None:
     run(["mvn", "-q", "-B", goal, f"-DoutputDirectory={home}"], cwd=home)
 
 
+def build_franz() -> str:
+    """The tests' client on franz-go, with what its go.sum names, into .cache/franz-go."""
+    source = ROOT / "tests" / "faults" / "clients" / "franz"
+    program = CACHE / "franz-go" / "fault-client"
+    files = sorted(path for path in source.iterdir() if path.suffix in (".go", ".mod", ".sum"))
+    wanted = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    mark = program.with_name(".source")
+    if not (program.exists() and mark.exists() and mark.read_text() == wanted):
+        program.parent.mkdir(parents=True, exist_ok=True)
+        run(["go", "build", "-mod=readonly", "-o", str(program), "."], cwd=source)
+        mark.write_text(wanted)
+    return str(program)
+
+
 def jar_fetcher(name: str) -> Callable[[], str]:
     """`fetch_jars` for one set."""
     return lambda: fetch_jars(name)
@@ -190,6 +212,7 @@ def jar_fetcher(name: str) -> Callable[[], str]:
 EXTRAS: dict[str, Callable[[], str]] = {
     "kcat": fetch_kcat,
     "kafkajs": fetch_kafkajs,
+    "franz-go": build_franz,
     **{name: jar_fetcher(name) for name in JAR_SETS},
 }
 
@@ -208,15 +231,15 @@ def attempt(name: str, before: dict[str, object]) -> dict[str, object]:
 
 
 def chosen(only: str) -> list[str]:
-    """The extras of one kind: `kcat`, `node`, `java`, or all when the kind is empty."""
-    kinds = {"kcat": ["kcat"], "node": ["kafkajs"], "java": list(JAR_SETS)}
+    """The extras of one kind: `kcat`, `node`, `go`, `java`, or all when the kind is empty."""
+    kinds = {"kcat": ["kcat"], "node": ["kafkajs"], "go": ["franz-go"], "java": list(JAR_SETS)}
     return kinds[only] if only else list(EXTRAS)
 
 
 def main() -> None:
     """Try all at once, print a line each, leave the report for the tests."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=["kcat", "node", "java"], default="")
+    parser.add_argument("--only", choices=["kcat", "node", "go", "java"], default="")
     names = chosen(parser.parse_args().only)
     CACHE.mkdir(exist_ok=True)
     report = json.loads(REPORT.read_text()) if REPORT.exists() else {}

@@ -1,4 +1,4 @@
-"""Write the documents that are made from tables: docs/settings.md and docs/support.md.
+"""Write the documents that are made from the sources: settings.md, support.md and api.md in docs.
 
 `make docs` runs it, and a tidy test fails when a document is not what this would write.
 """
@@ -6,6 +6,8 @@
 from pathlib import Path
 
 from penstock.broker.dispatch import api_name, served_versions
+from penstock.client.documented import api_document
+from penstock.client.serialization import FORMATS
 from penstock.config.documented import settings_document
 from penstock.protocol.apis import PUBLIC_KEYS, supported_versions
 
@@ -20,8 +22,14 @@ which is also what the broker answers to ApiVersions. The versions are those of 
 | API | key | versions |
 | --- | ---: | --- |
 """
+SUPPORT_LIMITS = """
+Some of these are answered only as a broker without security or upgrades answers them: those of ACLs
+with SECURITY_DISABLED, DescribeUserScramCredentials with nobody, and UpdateFeatures grants no other
+level than the one that is on.
+"""
 SUPPORT_REST = """
-Declared in `src/penstock/protocol`, and not served yet, so not advertised either:
+Declared in `src/penstock/protocol`, and not served yet, so not advertised either. Who asks for
+share or streams groups all the same is told UNSUPPORTED_VERSION; all else closes the connection.
 """
 
 
@@ -34,12 +42,16 @@ def support_document() -> str:
     ]
     others = [api_name(key) for key in PUBLIC_KEYS if key not in served and supported_versions(key)]
     rest = f"{SUPPORT_REST}{', '.join(others)}.\n" if others else ""
-    return SUPPORT_HEAD + "".join(rows) + rest
+    return SUPPORT_HEAD + "".join(rows) + SUPPORT_LIMITS + rest
 
 
 def documents() -> dict[str, str]:
     """Each document by its name in docs/."""
-    return {"settings.md": settings_document(), "support.md": support_document()}
+    return {
+        "settings.md": settings_document(),
+        "support.md": support_document(),
+        "api.md": api_document(FORMATS),
+    }
 
 
 def main() -> None:

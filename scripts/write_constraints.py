@@ -1,4 +1,4 @@
-"""Write constraints.txt: the versions of all that penstock[dev,java] needs, as installed now.
+"""Write constraints.txt: the versions of all that Penstock with its extras needs, as installed now.
 
 Packages that merely happen to be in the virtual environment are left out, so that an experiment
 with pip never becomes a dependency by accident.
@@ -33,7 +33,7 @@ def needed(name: str, extra: str, found: dict[str, str]) -> None:
 def main() -> None:
     """Write the file."""
     found: dict[str, str] = {}
-    for extra in ("dev", "java"):
+    for extra in ("dev", "java", "protoc"):
         needed("penstock", extra, found)
         del found["penstock"]
     lines = [f"{name}=={version}\n" for name, version in sorted(found.items())]

@@ -20,7 +20,6 @@ from tests.support.waiting import eventually
 from bench.keyed_load import RECORD_BYTES
 from bench.plan import Plan, settle
 from bench.report import Goal, Row
-from bench.rows.latency import percentile
 from bench.subjects import Round, Subjects, create_topic, raw_load, run_load
 
 TOPIC, CALM = "bench-compacted", "bench-calm"
@@ -110,8 +109,8 @@ def measure(server: Server, plan: Plan, *, log_bytes: int, keys: int) -> Cleaned
         bytes=log_bytes,
         seconds=watch.seconds,
         memory_bytes=watch.memory_bytes,
-        p99_before_us=percentile(before, 0.99),
-        p99_during_us=max(percentile(one, 0.99) for one in meanwhile),
+        p99_before_us=before.percentile_us(0.99),
+        p99_during_us=max(one.percentile_us(0.99) for one in meanwhile),
     )
 
 

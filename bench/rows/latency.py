@@ -1,6 +1,6 @@
 """One small record at a time: how long from the first byte sent to the last byte of the answer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 from tests.support.processes import ServerProcess
@@ -8,7 +8,7 @@ from tests.support.processes import ServerProcess
 from bench.plan import Plan, alternate
 from bench.report import Goal, Row
 from bench.rows.produce import Run
-from bench.subjects import RawLimit, Round, Subjects, create_topic, fresh, raw_load
+from bench.subjects import RawLimit, Subjects, create_topic, fresh, raw_load
 
 TOPIC = "bench-trip"
 
@@ -34,7 +34,7 @@ def one_record(plan: Plan, subjects: Subjects) -> Iterator[Row]:
         yield Row(
             work=f"one 100-byte record, round trip {name}",
             unit="µs",
-            rounds={s: [percentile(r, share) for r in found] for s, found in rounds.items()},
+            rounds={s: [r.percentile_us(share) for r in found] for s, found in rounds.items()},
             goals=[Goal(beside="kafka", at_most=0.7)],
         )
 
@@ -42,9 +42,3 @@ def one_record(plan: Plan, subjects: Subjects) -> Iterator[Row]:
 def traveller(server: ServerProcess, work: list[str]) -> Run:
     """A run of round trips."""
     return lambda: raw_load(server, "round-trips", work)
-
-
-def percentile(measured: Round, share: float) -> float:
-    """The round trip that this share of all do not exceed."""
-    trips: Sequence[float] = sorted(measured.round_trips_us)
-    return trips[min(len(trips) - 1, int(len(trips) * share))]

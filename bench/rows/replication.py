@@ -21,7 +21,6 @@ from bench.clusters import (
     BROKERS,
     Subject,
     names,
-    percentile,
     run_cluster_load,
     started,
 )
@@ -29,7 +28,7 @@ from bench.failover_probe import Probe, seconds_without
 from bench.plan import Plan, alternate, settle
 from bench.report import Goal, Row, throughput_row
 from bench.rows.produce import Run
-from bench.subjects import Subjects, fresh
+from bench.subjects import Subjects, fresh, percentile
 from penstock.client.admin import Admin
 from penstock.client.errors import ClientError
 from penstock.client.operations.topics import NewTopic
@@ -64,7 +63,7 @@ def produce(plan: Plan, subjects: Subjects) -> Iterator[Row]:
             work=f"1 KB record, RF 3, acks=all, {PER_SECOND:,} records/s, {label}",
             unit="ms",
             rounds={
-                name: [percentile(one.round_trips_us, share) / 1000 for one in found]
+                name: [one.percentile_us(share) / 1000 for one in found]
                 for name, found in trips.items()
             },
             goals=[Goal(beside="kafka", at_most=1.0)] if label == "p99" else [],

@@ -1,30 +1,91 @@
-"""Penstock: event streaming in Python that any Kafka client takes for Kafka."""
+"""Penstock: event streaming in Python that any Kafka client takes for Kafka.
+
+    from penstock import Admin, Consumer, Producer
+
+The clients and the values they take and give; docs/api.md tells of each. A broker, its pipelines
+and its tools are commands: `penstock --help`.
+"""
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.client.admin import Admin
     from penstock.client.aio import AsyncConsumer, AsyncProducer
-    from penstock.client.consumer import Consumer
-    from penstock.client.producer import Producer
+    from penstock.client.consumer.consumer import Consumer
+    from penstock.client.headers import RecordHeaders
+    from penstock.client.operations.configs import ConfigChange, ConfigResource, ResourceType
+    from penstock.client.operations.offsets import OffsetSpec
+    from penstock.client.operations.topics import NewPartitions, NewTopic
+    from penstock.client.producer.producer import Producer
+    from penstock.client.values import (
+        ConsumerRecord,
+        ConsumerRecords,
+        OffsetAndMetadata,
+        OffsetAndTimestamp,
+        ProducerRecord,
+        RecordMetadata,
+        TopicPartition,
+    )
+    from penstock.errors import PenstockError
 
 __version__ = "0.1.0"
 
-__all__ = ["Admin", "AsyncConsumer", "AsyncProducer", "Consumer", "Producer", "__version__"]
+__all__ = [
+    "Admin",
+    "AsyncConsumer",
+    "AsyncProducer",
+    "ConfigChange",
+    "ConfigResource",
+    "Consumer",
+    "ConsumerRecord",
+    "ConsumerRecords",
+    "NewPartitions",
+    "NewTopic",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "OffsetSpec",
+    "PenstockError",
+    "Producer",
+    "ProducerRecord",
+    "RecordHeaders",
+    "RecordMetadata",
+    "ResourceType",
+    "TopicPartition",
+    "__version__",
+]
 
 _HOMES = {
-    "Admin": "admin",
-    "AsyncConsumer": "aio",
-    "AsyncProducer": "aio",
-    "Consumer": "consumer",
-    "Producer": "producer",
+    "Admin": "client.admin",
+    "AsyncConsumer": "client.aio",
+    "AsyncProducer": "client.aio",
+    "ConfigChange": "client.operations.configs",
+    "ConfigResource": "client.operations.configs",
+    "Consumer": "client.consumer.consumer",
+    "ConsumerRecord": "client.values",
+    "ConsumerRecords": "client.values",
+    "NewPartitions": "client.operations.topics",
+    "NewTopic": "client.operations.topics",
+    "OffsetAndMetadata": "client.values",
+    "OffsetAndTimestamp": "client.values",
+    "OffsetSpec": "client.operations.offsets",
+    "PenstockError": "errors",
+    "Producer": "client.producer.producer",
+    "ProducerRecord": "client.values",
+    "RecordHeaders": "client.headers",
+    "RecordMetadata": "client.values",
+    "ResourceType": "client.operations.configs",
+    "TopicPartition": "records.topic_partition",
 }
 
 
 def __getattr__(name: str) -> object:
     # A broker starts without librdkafka; only who asks for a client pays for it.
     if name not in _HOMES:
-        raise AttributeError(f"penstock has no {name}")
+        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"penstock.client.{_HOMES[name]}"), name)
+    return getattr(import_module(f"penstock.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})

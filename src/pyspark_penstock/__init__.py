@@ -3,6 +3,6 @@
 PySpark looks into every top-level module whose name begins with pyspark_ for a `DefaultSource`.
 """
 
-from penstock.spark.source import PenstockDataSource as DefaultSource
+from penstock.spark.data_source import PenstockDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -52,7 +52,7 @@ async def read(consumer: AIOKafkaConsumer, topic: str, offset: int, count: int) 
     consumer.assign([partition])
     consumer.seek(partition, offset)
     found = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while len(found) < count:
             message = await consumer.getone()
             assert message.offset == offset + len(found)

@@ -12,7 +12,7 @@ from tests.support.samples import CODECS, STEP_MS, Sample, samples, stored_codec
 def create_topic(server: ServerProcess, name: str, partitions: int = 1) -> None:
     admin = AdminClient({"bootstrap.servers": server.address})
     for future in admin.create_topics([NewTopic(name, partitions, 1)]).values():
-        future.result(timeout=30)
+        future.result(timeout=120)
 
 
 def produce(server: ServerProcess, topic: str, sent: Sequence[Sample], **settings: object) -> None:
@@ -28,7 +28,7 @@ def produce(server: ServerProcess, topic: str, sent: Sequence[Sample], **setting
             headers=[("origin", b"compat"), ("empty", None)],
             on_delivery=lambda error, _: failures.append(error) if error else None,
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     assert failures == []
 
 
@@ -44,7 +44,7 @@ def read(consumer: Consumer, topic: str, offset: int, count: int) -> list[Messag
     consumer.assign([TopicPartition(topic, 0, offset)])
     found: list[Message] = []
     while len(found) < count:
-        messages = consumer.consume(count - len(found), timeout=20)
+        messages = consumer.consume(count - len(found), timeout=120)
         assert messages, f"only {len(found)} of {count} records came"
         found += messages
     assert [message.error() for message in found] == [None] * count
@@ -70,7 +70,7 @@ def test_records_come_back_by_offset_and_by_time_in_every_compression(
     assert everything[7].headers() == [("origin", b"compat"), ("empty", None)]
     assert [read_back(message) for message in read(consumer, topic, 25, 15)] == sent[25:]
     wanted = TopicPartition(topic, 0, sent[30].timestamp_ms - STEP_MS // 2)
-    assert consumer.offsets_for_times([wanted], timeout=20)[0].offset == 30
+    assert consumer.offsets_for_times([wanted], timeout=120)[0].offset == 30
     assert stored_codec(server.port, topic) == codec
 
 
@@ -92,7 +92,7 @@ def test_watermarks_tell_where_the_log_starts_and_ends(
 ) -> None:
     create_topic(server, "watermarks")
     produce(server, "watermarks", samples())
-    assert consumer.get_watermark_offsets(TopicPartition("watermarks", 0), timeout=20) == (0, 40)
+    assert consumer.get_watermark_offsets(TopicPartition("watermarks", 0), timeout=120) == (0, 40)
 
 
 def test_a_topic_is_made_by_the_first_record_sent_to_it(
@@ -106,15 +106,17 @@ def test_a_topic_is_made_by_the_first_record_sent_to_it(
 def test_an_administrator_grows_describes_and_deletes_topics(server: ServerProcess) -> None:
     admin = AdminClient({"bootstrap.servers": server.address})
     create_topic(server, "administered", partitions=2)
-    admin.create_partitions([NewPartitions("administered", 5)])["administered"].result(30)
-    assert len(admin.list_topics("administered", timeout=20).topics["administered"].partitions) == 5
+    admin.create_partitions([NewPartitions("administered", 5)])["administered"].result(120)
+    assert (
+        len(admin.list_topics("administered", timeout=120).topics["administered"].partitions) == 5
+    )
 
     resource = ConfigResource(ConfigResource.Type.TOPIC, "administered")
-    described = admin.describe_configs([resource])[resource].result(30)
+    described = admin.describe_configs([resource])[resource].result(120)
     assert described["cleanup.policy"].value == "delete"
 
-    admin.delete_topics(["administered"])["administered"].result(30)
-    assert "administered" not in admin.list_topics(timeout=20).topics
+    admin.delete_topics(["administered"])["administered"].result(120)
+    assert "administered" not in admin.list_topics(timeout=120).topics
 
 
 def test_deleted_records_stay_deleted(server: ServerProcess, consumer: Consumer) -> None:
@@ -123,5 +125,5 @@ def test_deleted_records_stay_deleted(server: ServerProcess, consumer: Consumer)
     produce(server, "cut", samples())
     cut = TopicPartition("cut", 0, 25)
     (future,) = admin.delete_records([cut]).values()
-    assert future.result(30).low_watermark == 25
-    assert consumer.get_watermark_offsets(TopicPartition("cut", 0), timeout=20) == (25, 40)
+    assert future.result(120).low_watermark == 25
+    assert consumer.get_watermark_offsets(TopicPartition("cut", 0), timeout=120) == (25, 40)

@@ -52,7 +52,7 @@ def now_ms() -> int:
 def create_topic(server: ServerProcess) -> None:
     with RawConnection(server.port) as connection:
         assert connection.create_topic(TOPIC) == 0
-        eventually(lambda: connection.offset(TOPIC) == 0, timeout_s=30)
+        eventually(lambda: connection.offset(TOPIC) == 0, timeout_s=120)
 
 
 def produce(server: ServerProcess, codec: str) -> None:
@@ -61,7 +61,7 @@ def produce(server: ServerProcess, codec: str) -> None:
     for number in range(60):
         value = random.Random(number).randbytes(12_000) + bytes(4_000)  # Little to compress.
         producer.produce(TOPIC, value, key=str(number % 3).encode(), partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
 
 def dump(version: str, *arguments: str) -> str:
@@ -121,7 +121,7 @@ def test_a_partition_moves_to_apache_kafka_and_back(
             kafka.stop()
             copy_partition(ours.partition_dir(TOPIC), kafka.partition_dir(TOPIC))
             kafka.start()
-            eventually(lambda: read_raw(kafka) == before, timeout_s=30)
+            eventually(lambda: read_raw(kafka) == before, timeout_s=120)
             produce(kafka, "zstd")
             with RawConnection(kafka.port) as connection:
                 connection.produce_one(TOPIC, batch([b"by kafka"], timestamp=now_ms()))
@@ -184,6 +184,6 @@ def test_our_topics_are_read_by_kafka_with_the_same_producer_state(
         producer_id = int(re.findall(r"producerId: (\d+)", known)[-1])
         again = batch([b"idempotent"], producer=(producer_id, 0), sequence=0, timestamp=now_ms())
         with RawConnection(kafka.port) as connection:
-            end = eventually(lambda: connection.offset(TOPIC), timeout_s=30)
+            end = eventually(lambda: connection.offset(TOPIC), timeout_s=120)
             assert connection.produce_one(TOPIC, again, acks=-1) == end - 1  # Known, not stored.
             assert connection.offset(TOPIC) == end

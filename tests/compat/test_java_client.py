@@ -11,8 +11,10 @@ from tests.support.samples import stored_codec
 from tests.support.wire import FETCH, RawConnection
 
 PROGRAM = Path(__file__).parent / "java" / "RoundTrip.java"
+REFUSALS = Path(__file__).parent / "java" / "Refusals.java"
 COUNT, STEP_MS = 40, 1000
 CURRENT, OLD = "kafka-4.3.1", "clients-0.10.2.2"
+SHARE_GROUP_HEARTBEAT = 76
 
 
 def round_trip(server: ServerProcess, jars: str, topic: str, codec: str, start_ms: int) -> str:
@@ -72,3 +74,45 @@ def test_old_and_new_clients_read_what_the_other_wrote(server: ServerProcess) ->
     round_trip(server, CURRENT, "java-by-new", "snappy", start_ms)
     assert round_trip(server, CURRENT, "java-by-old", "read", start_ms) == expected(start_ms)
     assert round_trip(server, OLD, "java-by-new", "read", start_ms) == expected(start_ms)
+
+
+@pytest.mark.kafka
+def test_the_producer_is_told_which_record_of_a_batch_was_bad(server: ServerProcess) -> None:
+    with RawConnection(server.port) as connection:
+        assert connection.create_topic("compacted", configs={"cleanup.policy": "compact"}) == 0
+    class_path = compiled(REFUSALS, needs(CURRENT))
+    lines = run_java(class_path, "Refusals", server.address, "records", "compacted").splitlines()
+    told = [line.split("\t") for line in lines]
+    beside = "Failed to append record because it was part of a batch which had one more more"
+    keyless = "Compacted topic cannot accept message without key in topic partition compacted-0"
+    assert [number for number, *_ in told] == ["0", "1", "2"]
+    assert told[1][1:] == ["InvalidRecordException", keyless]
+    for _, exception, message in (told[0], told[2]):
+        assert exception == "KafkaException"
+        assert message.startswith(beside)
+
+
+@pytest.mark.kafka
+def test_a_share_consumer_is_told_that_there_are_no_share_groups(server: ServerProcess) -> None:
+    with RawConnection(server.port) as connection:
+        if SHARE_GROUP_HEARTBEAT in connection.api_versions().ranges:
+            pytest.skip("this server has share groups")
+    create_topic(server, "shared")
+    class_path = compiled(REFUSALS, needs(CURRENT))
+    told = run_java(class_path, "Refusals", server.address, "shares", "shared")
+    assert "UnsupportedVersionException\tThe cluster does not support the share" in told
+
+
+@pytest.mark.kafka
+def test_mirror_maker_is_told_that_there_are_no_access_rules_to_carry_over(
+    server: ServerProcess,
+) -> None:
+    class_path = compiled(REFUSALS, needs(CURRENT))
+    told = run_java(class_path, "Refusals", server.address, "acls", "mirrored")
+    refusal = "SecurityDisabledException\tNo Authorizer is configured"
+    assert told.splitlines() == [
+        f"describe all\t{refusal} on the broker",
+        f"describe topics\t{refusal} on the broker",
+        f"create User:a\t{refusal}.",
+        f"create User:b\t{refusal}.",
+    ]

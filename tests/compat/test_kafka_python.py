@@ -37,8 +37,8 @@ def produce(
         )
         for sample in sent
     ]
-    producer.flush(30)
-    assert [future.get(30).offset for future in futures] == list(range(len(sent)))
+    producer.flush(120)
+    assert [future.get(120).offset for future in futures] == list(range(len(sent)))
     producer.close()
 
 
@@ -47,7 +47,7 @@ def consumer_of(server: ServerProcess, **settings: object) -> KafkaConsumer:
         bootstrap_servers=server.address,
         group_id=None,
         enable_auto_commit=False,
-        consumer_timeout_ms=20_000,
+        consumer_timeout_ms=120_000,
         **settings,
     )
 

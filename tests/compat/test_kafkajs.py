@@ -25,7 +25,7 @@ def test_records_come_back_by_offset_and_by_time_in_every_compression(
         env={**os.environ, "NODE_PATH": str(modules), "KAFKAJS_NO_PARTITIONER_WARNING": "1"},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(done.stdout.splitlines()[-1])

@@ -19,7 +19,7 @@ def kcat(server: ServerProcess, *arguments: str, lines: list[str] | None = None)
         input="".join(line + "\n" for line in lines or []),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -60,7 +60,7 @@ class Bench:
                 timestamp=FIRST_MS + number * 1000,
                 headers=[("n", str(number).encode())],
             )
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_a_running_stream_sees_records_as_they_come(bench: Bench) -> None:
                     sorted(row.value for row in bench.spark.table(table).collect())
                     == numbers(range(end))
                 ),
-                timeout_s=60,
+                timeout_s=120,
                 what="the records of the stream",
             )
     finally:
@@ -184,15 +184,15 @@ def test_read_committed_leaves_out_what_was_aborted_or_is_open(bench: Bench) -> 
         producer = Producer(
             {"bootstrap.servers": bench.server.address, "transactional.id": f"{topic}-{place}"}
         )
-        producer.init_transactions(30)
+        producer.init_transactions(120)
         producer.begin_transaction()
         for number in range(10):
             producer.produce(topic, f"{place * 10 + number:04d}", partition=0)
-        producer.flush(30)
+        producer.flush(120)
         if end == "commit":
-            producer.commit_transaction(30)
+            producer.commit_transaction(120)
         elif end == "abort":
-            producer.abort_transaction(30)
+            producer.abort_transaction(120)
         producers.append(producer)
     level = "kafka.isolation.level"
     committed = numbers(range(10), range(20, 30))
@@ -205,4 +205,4 @@ def test_read_committed_leaves_out_what_was_aborted_or_is_open(bench: Bench) -> 
     query = stream.selectExpr("cast(value as string) value").writeStream.format("memory")
     query.queryName(table).trigger(availableNow=True).start().awaitTermination()
     assert sorted(row.value for row in bench.spark.table(table).collect()) == committed
-    producers[-1].abort_transaction(30)
+    producers[-1].abort_transaction(120)

@@ -16,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 
 from confluent_kafka import KafkaException
+from tests.faults.clients.foreign import EXTRAS, missing_family
 from tests.faults.deployment import Deployment, Plan
 from tests.faults.injectors.fault import Fault
 from tests.faults.launching import deployment_of
@@ -28,7 +29,12 @@ def main() -> int:
     options = parsed()
     root = options.keep or Path(tempfile.mkdtemp(prefix="penstock-faults-"))
     root.mkdir(parents=True, exist_ok=True)
-    print(f"seed {options.seed}, artefacts in {root}\n{heading()}", flush=True)
+    print(f"seed {options.seed}, artefacts in {root}")
+    if options.clients == "transactions":
+        for family in EXTRAS:
+            if reason := missing_family(family):
+                print(f"played without {family}: {reason}")
+    print(heading(), flush=True)
     rounds: list[Round] = []
     unplayed = 0
     for fault, played in run(options, root):
@@ -52,10 +58,15 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=20.0, help="of blows in each round")
     parser.add_argument(
-        "--clients", default="full", help="small, pipe, full, or a list like aiokafka:send,..."
+        "--clients",
+        default="full",
+        help="small, pipe, full, transactions, or a list like aiokafka:send,...",
     )
     parser.add_argument("--seed", default=None, help="chooses targets and times")
     parser.add_argument("--brokers", type=int, default=3, help="1: a broker alone, no ZooKeeper")
+    parser.add_argument(
+        "--subject", default=None, help="kafka-4.3.1: Apache Kafka's brokers instead of ours"
+    )
     parser.add_argument("--mutant", default=None, help="a broker with a known mistake in it")
     parser.add_argument("--keep", type=Path, default=None, help="keep everything in this directory")
     options = parser.parse_args()
@@ -92,7 +103,8 @@ def run(options: argparse.Namespace, root: Path) -> Iterator[tuple[Fault, list[R
         for attempt in itertools.count():
             if not able:
                 break
-            with deployment_of(root / f"cluster-{number}-{attempt}", plan) as deployment:
+            place = root / f"cluster-{number}-{attempt}"
+            with deployment_of(place, plan, subject=options.subject) as deployment:
                 while able:
                     played: list[Round] = []
                     fault = able.pop(0)
@@ -131,6 +143,7 @@ def rounds_of(
             specs=chosen_clients(options.clients, turn),
             seconds=options.seconds,
             seed=f"{options.seed}/{fault.name}/{turn}",
+            partitions=3 if options.clients == "transactions" else 2,
         )
 
 

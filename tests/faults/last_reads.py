@@ -13,7 +13,7 @@ from tests.faults.clients.family import Place, name, number
 from tests.faults.clients.recorder import Recorder
 from tests.faults.deployment import NotHealed
 
-SETTLE_S = 60.0
+SETTLE_S = 180.0
 Found = dict[Place, list[tuple[int, int]]]
 
 
@@ -68,7 +68,7 @@ def _reader(bootstrap: str, isolation: str) -> Consumer:
 def _ends(reader: Consumer, places: Sequence[Place]) -> dict[Place, int]:
     try:
         return {
-            place: reader.get_watermark_offsets(TopicPartition(*place), 30)[1] for place in places
+            place: reader.get_watermark_offsets(TopicPartition(*place), 120)[1] for place in places
         }
     except KafkaException as error:
         raise NotHealed(f"the end of a partition cannot be had: {error}") from error
@@ -88,7 +88,7 @@ def _read_all(reader: Consumer, ends: dict[Place, int]) -> Found:
     reader.assign([TopicPartition(t, p, 0) for t, p in ends])
     found: Found = {place: [] for place in ends}
     open_places = {place for place, end in ends.items() if end > 0}
-    give_up_s = time.monotonic() + 60
+    give_up_s = time.monotonic() + 180
     while open_places:
         if time.monotonic() > give_up_s:
             raise NotHealed(f"{open_places} cannot be read to the end")

@@ -138,7 +138,7 @@ def trust_lossy_disks() -> None:
 
 def lose_markers() -> None:
     """Every fourth transaction is ended in all of its partitions but one."""
-    from penstock.broker.remote_markers import ClusterMarkers
+    from penstock.broker.transactions.reach import ClusterMarkers
 
     true_write = ClusterMarkers.write
     count = 0
@@ -154,9 +154,18 @@ def lose_markers() -> None:
     ClusterMarkers.write = write  # type: ignore[method-assign]
 
 
+def end_the_next() -> None:
+    """A marker ends its own epoch in both versions, and in the newer one that is the next."""
+    from penstock.transactions.markers import TransactionMarker
+
+    TransactionMarker.last_epoch_ended = property(  # type: ignore[assignment, method-assign]
+        lambda marker: marker.producer_epoch
+    )
+
+
 def store_twice() -> None:
     """A retried batch is taken for a new one."""
-    from penstock.storage import producers
+    from penstock.storage.producers import producers
 
     def duplicate_of(_self: Any, _header: Any) -> None:
         return None
@@ -170,7 +179,7 @@ def store_twice() -> None:
 
 def hide_aborts() -> None:
     """A reader of committed records is not told which transactions were aborted."""
-    from penstock.storage.log import Log
+    from penstock.storage.log.log import Log
 
     def aborted_transactions(_self: Any, *_: Any, **__: Any) -> list[Any]:
         return []
@@ -249,6 +258,14 @@ _LISTED = (
         fault="nothing",
         caught_by=frozenset({"torn-transaction", "hanging-transaction", "committed-offset"}),
         clients="pipe",
+    ),
+    Mutant(
+        name="end-the-next",
+        text="the marker of a transaction also ends the next one of its producer",
+        inject=end_the_next,
+        fault="slow-coordinator",
+        caught_by=frozenset({"undue-error"}),
+        clients="transactions",
     ),
     Mutant(
         name="store-twice",

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from tests.faults.injectors.fault import Fault
 from tests.faults.kcheck.findings import Excuse
+from tests.faults.kcheck.verdict import told_counts
 from tests.faults.rounds import Round
 
 _ROW = "{:<26} {:>6} {:>5} {:>8} {:>7} {:>8} {:>5} {:>4} {:>4} {:>5} {:>5} {:>8}  {}"
@@ -59,6 +60,12 @@ def summary(rounds: Sequence[Round]) -> Iterator[str]:
     """What was broken, if anything was, and where to look; and what the last column means."""
     bad = [one for one in rounds if not one.is_good]
     yield f"{len(rounds)} rounds, {len(bad)} with violations"
+    yield (
+        f"transactions committed {sum(one.verdict.committed for one in rounds)}, "
+        f"aborted {sum(one.verdict.aborted for one in rounds)}"
+    )
+    errors = sum((one.verdict.errors for one in rounds), Counter[str]())
+    yield f"errors given to clients: {told_counts(errors)}"
     for reason in sorted({excuse for one in rounds for excuse, _ in one.verdict.excused}, key=str):
         yield f"  {reason.short}: {reason.meaning}"
     for one in bad:

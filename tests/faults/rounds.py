@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.faults.clients.family import Place
+from tests.faults.clients.foreign import EXTRAS, command_of, missing_family
 from tests.faults.clients.recorder import Recorder
 from tests.faults.deployment import Deployment, NotHealed
 from tests.faults.injectors.fault import Fault, Target
 from tests.faults.kcheck.findings import Excuse, Finding
-from tests.faults.kcheck.operations import Allowed, History, Outcome, read_histories
+from tests.faults.kcheck.operations import Allowed, History, Outcome, read_histories, read_lines
 from tests.faults.kcheck.replicas import Replica, read_replicas
 from tests.faults.kcheck.verdict import Verdict, judge
 from tests.faults.last_reads import end_open_transactions, record_logs
@@ -26,9 +27,13 @@ from tests.support.processes import ROOT, python
 from tests.support.waiting import eventually
 
 FAMILIES = ("confluent-kafka", "aiokafka", "kafka-python")
-STOP_S = 60.0
-COPIED_S = 30.0  # For replicas to come to the end, once nobody writes any more.
+STOP_S = 180.0
+# Longer than any outage of a run, so that no coordinator ends a transaction by itself.
+TRANSACTION_MS = 120_000
+COPIED_S = 120.0  # For replicas to come to the end, once nobody writes any more.
 LOOK_EVERY_S = 0.2
+# What each role has done once it is at work.
+_DONE_BY = {"send": "send", "watch": "poll", "join": "poll", "transact": "end", "pipe": "end"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,9 @@ class ClientSpec:
     is_idempotent: bool = True
     isolation: str = "read_uncommitted"
     rate: float = 100.0
+    count: int = 1  # So many in one process, of families that bring a runtime of their own.
+    stage: int = 0  # Reads the topic of this stage of the chain, and writes to the next.
+    transaction_ms: int = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +88,43 @@ def lineup(size: str, turn: int) -> list[ClientSpec]:
     ]
 
 
+def transactors(turn: int) -> list[ClientSpec]:
+    """Eight producers that never pause, and chains that carry on; both protocols mixed.
+
+    A family that is not to be had here is replaced by one that speaks the same protocol if there
+    is one, and by librdkafka if not.
+    """
+
+    def one_of(*families: str) -> str:
+        return next((f for f in families if not missing_family(f)), "confluent-kafka")
+
+    newer, other = one_of("java", "franz-go"), one_of("franz-go", "java")
+    older, watcher = one_of("java-3.9"), FAMILIES[turn % 3]
+    carrying = [(newer, 0), (other, 0), ("confluent-kafka", 0), (newer, 1), (older, 1)]
+    return [
+        *_some(newer, 3),
+        *_some(other, 2),
+        *_some(older, 1),
+        *_some("confluent-kafka", 2),
+        *(
+            ClientSpec(family=family, role="pipe", stage=stage, isolation="read_committed",
+                       transaction_ms=TRANSACTION_MS)
+            for family, stage in carrying
+        ),
+        ClientSpec(family=watcher, role="watch", isolation="read_committed"),
+    ]  # fmt: skip
+
+
+def _some(family: str, count: int) -> list[ClientSpec]:
+    """Producers with transactions: in one process, or in one each."""
+    one = ClientSpec(family=family, role="transact", transaction_ms=TRANSACTION_MS)
+    return [replace(one, count=count)] if family in EXTRAS else [one] * count
+
+
 def chosen_clients(text: str, turn: int) -> list[ClientSpec]:
-    """small, pipe (small and one with transactions), full, or a list like aiokafka:send,..."""
+    """small, pipe (small and one with transactions), full, transactions, or aiokafka:send,..."""
+    if text == "transactions":
+        return transactors(turn)
     if text in ("small", "full"):
         return lineup(text, turn)
     if text == "pipe":
@@ -102,7 +145,14 @@ class Clients:
     """The client processes of a round."""
 
     def __init__(
-        self, deployment: Deployment, directory: Path, topic: str, partitions: int, seed: str
+        self,
+        deployment: Deployment,
+        directory: Path,
+        *,
+        topic: str,
+        partitions: int,
+        seed: str,
+        specs: Sequence[ClientSpec],
     ) -> None:
         self.deployment = deployment
         self.directory = directory
@@ -110,17 +160,19 @@ class Clients:
         self.partitions = partitions
         self.seed = seed
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.pipes: list[str] = []
+        self.specs = specs
+        self.transactional_ids: list[str] = []
 
     @property
-    def output(self) -> str:
-        return f"{self.topic}-out"
+    def topics(self) -> list[str]:
+        """The chain: each pipe reads one, and writes to the next."""
+        stages = max(spec.stage for spec in self.specs) + 2
+        return [f"{self.topic}{'-out' * stage}" for stage in range(stages)]
 
-    def launch(self, specs: Sequence[ClientSpec]) -> None:
-        for index, spec in enumerate(specs, start=1):
+    def launch(self) -> None:
+        for index, spec in enumerate(self.specs, start=1):
             process = f"{self.topic}.{index}.{spec.role}.{spec.family}"
-            if spec.role == "pipe":
-                self.pipes.append(process)
+            self.transactional_ids += _transactional_ids(process, spec)
             with (self.directory / f"{process}.out").open("wb") as out:
                 self.processes[process] = subprocess.Popen(
                     self._command(process, index, spec),
@@ -133,13 +185,12 @@ class Clients:
 
     def _command(self, process: str, index: int, spec: ClientSpec) -> list[str]:
         group = f"{self.topic}-readers" if spec.role == "join" else f"{process}-group"
-        command = [python(), "-m", "tests.faults.clients", "--family", spec.family]
         options = {
             "role": spec.role,
             "process": process,
             "bootstrap": self.deployment.bootstrap,
-            "topic": self.topic,
-            "output": self.output,
+            "topic": self.topics[spec.stage],
+            "output": self.topics[spec.stage + 1],
             "partitions": str(self.partitions),
             "history": str(self.directory / f"{process}.jsonl"),
             "base": str(index * 100_000_000),
@@ -148,23 +199,34 @@ class Clients:
             "isolation": spec.isolation,
             "group": group,
             "seed": self.seed,
+            "transaction-ms": str(spec.transaction_ms),
+            "delivery-ms": "60000",
         }
+        if spec.family in EXTRAS:
+            command = command_of(spec.family)
+            options["count"] = str(spec.count)
+        else:
+            command = [python(), "-m", "tests.faults.clients", "--family", spec.family]
         for option, value in options.items():
             command += [f"--{option}", value]
         return command if spec.is_idempotent else [*command, "--not-idempotent"]
 
-    def wait_until_busy(self, *, timeout_s: float = 60) -> None:
-        """Until every sender got an acknowledgement and every reader something to read."""
+    def wait_until_busy(self, *, timeout_s: float = 240) -> None:
+        """Until each sender got an acknowledgement, each reader something to read, and each client
+        with transactions has committed one."""
 
-        def busy(process: str) -> bool:
+        def is_busy(process: str, spec: ClientSpec) -> bool:
             path = self.directory / f"{process}.jsonl"
             if self.processes[process].poll() is not None:
                 raise RuntimeError(f"{process} has ended; its output is beside {path}")
-            return path.exists() and b'"type": "ok"' in path.read_bytes()
+            events = read_lines(path) if path.exists() else ()
+            kind = _DONE_BY[spec.role]
+            done = {e["process"] for e in events if e["type"] == "ok" and e["kind"] == kind}
+            return len(done) == spec.count
 
-        for process in self.processes:
+        for process, spec in zip(self.processes, self.specs, strict=True):
             eventually(
-                lambda process=process: busy(process),  # type: ignore[misc]
+                lambda process=process, spec=spec: is_busy(process, spec),  # type: ignore[misc]
                 timeout_s=timeout_s,
                 every_s=0.1,
                 what=f"work done by {process}",
@@ -192,6 +254,15 @@ class Clients:
             if running.poll() is None:
                 running.kill()
             running.wait()
+
+
+def _transactional_ids(process: str, spec: ClientSpec) -> list[str]:
+    """The ids that this process uses, each of which may have a transaction open at the end."""
+    if spec.role not in ("transact", "pipe"):
+        return []
+    if spec.family not in EXTRAS:
+        return [process]
+    return [f"{process}/{number}" for number in range(1, spec.count + 1)]
 
 
 @contextmanager
@@ -241,8 +312,10 @@ def play(
 ) -> Round:
     """One round with this fault on a running cluster."""
     directory.mkdir(parents=True, exist_ok=True)
-    clients = Clients(deployment, directory, topic, partitions, seed)
-    topics = [topic, clients.output]
+    clients = Clients(
+        deployment, directory, topic=topic, partitions=partitions, seed=seed, specs=specs
+    )
+    topics = clients.topics
     settings = {"min.insync.replicas": "2"} if deployment.plan.brokers > 1 else {}
     for name in topics:
         deployment.create_topic(name, partitions, settings)
@@ -254,7 +327,7 @@ def play(
     )
     try:
         with watching_leaders(deployment, topics, directory / "leaders.jsonl"):
-            clients.launch(specs)
+            clients.launch()
             clients.wait_until_busy()
             blows = _strike(target, fault, seconds)
             troubles = _heal(deployment, topics)
@@ -293,13 +366,11 @@ def _last_reads(
     deployment: Deployment, clients: Clients, directory: Path, troubles: list[str]
 ) -> dict[str, int]:
     places: list[Place] = [
-        (topic, partition)
-        for topic in (clients.topic, clients.output)
-        for partition in range(clients.partitions)
+        (topic, partition) for topic in clients.topics for partition in range(clients.partitions)
     ]
     recorder = Recorder(directory / "last-reads.jsonl", "last reads")
     try:
-        end_open_transactions(deployment.bootstrap, clients.pipes)
+        end_open_transactions(deployment.bootstrap, clients.transactional_ids)
         return record_logs(deployment.bootstrap, places, recorder)
     except NotHealed as error:
         troubles.append(f"NOT HEALED: {error}")
@@ -338,7 +409,11 @@ def _judged(
     ends: dict[str, int],
 ) -> Round:
     history = read_histories(directory)
-    history.allowed = Allowed(is_lossy=fault.is_lossy, has_stale_leaders=fault.has_stale_leaders)
+    history.allowed = Allowed(
+        is_lossy=fault.is_lossy,
+        has_stale_leaders=fault.has_stale_leaders,
+        has_outages=fault.has_outages,
+    )
     verdict = judge(history, _copies(deployment, ends))
     extra = [
         Finding(check="not-healed", text=text)

@@ -12,8 +12,9 @@ SMALL = Plan(disk="small")
 LOOP = Plan(disk="loop")
 SYNCED_LOOP = Plan(disk="loop", settings=(("log.flush.interval.messages", "1"),))
 SHIM = Plan(has_shim=True)
+SLOW_LINKS = Plan(has_slow_links=True)
 # Small segments, so that a damaged broker has closed ones too.
-SEGMENTS = Plan(settings=(("log.segment.bytes", "65536"),))
+SEGMENTS = Plan(settings=(("internal.segment.bytes", "65536"),))
 
 
 def cut(name: str, text: str, strike: Callable[[Target], None]) -> Fault:
@@ -36,7 +37,20 @@ def shimmed(name: str, text: str, strike: Callable[[Target], None]) -> Fault:
 
 
 _LISTED = (
-    Fault(name="nothing", text="no fault at all", strike=signals.do_nothing),
+    Fault(name="nothing", text="no fault at all", strike=signals.do_nothing, has_outages=False),
+    Fault(
+        name="slow-coordinator",
+        text="leaders wait for what transaction coordinators say",
+        strike=signals.do_nothing,
+        plan=SLOW_LINKS,
+        has_outages=False,
+    ),
+    Fault(
+        name="slow-coordinator-killed",
+        text="the same, and kill -9 of brokers",
+        strike=signals.kill_any,
+        plan=SLOW_LINKS,
+    ),
     Fault(name="kill-leader", text="kill -9 of a leader", strike=signals.kill_leader),
     Fault(name="kill-controller", text="kill -9 of the controller", strike=signals.kill_controller),
     Fault(name="kill-any", text="kill -9 and start at once", strike=signals.kill_any),

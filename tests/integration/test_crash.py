@@ -31,12 +31,12 @@ def crash_under_load(broker: BrokerProcess, writers: Sequence[Writer], patience:
         thread.start()
     eventually(
         lambda: sum(len(writer.acked) for writer in writers) >= before + patience,
-        timeout_s=60,
+        timeout_s=120,
         what=f"{patience} acknowledgements",
     )
     broker.kill()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
         assert not thread.is_alive()
     assert [writer.error_codes for writer in writers] == [[]] * len(writers)
 
@@ -119,7 +119,7 @@ def test_librdkafka_goes_on_over_a_crash_without_loss_or_doubles(broker: BrokerP
         if crash < 2:
             broker.kill()
             broker.start()
-    assert producer.flush(60) == 0
+    assert producer.flush(120) == 0
     assert failures == []
     values = [int(value) for _, value in read_log(broker.port, TOPIC, 0)]
     assert values == list(range(sent))

@@ -62,7 +62,7 @@ def test_a_full_disk_refuses_writes_keeps_reads_and_heals(
         assert len(read_log(broker.port, TOPIC, 0)) == count
 
         (disk / "ballast").unlink()
-        healed = eventually(lambda: connection.produce_one(TOPIC, batch([RECORD])), timeout_s=20)
+        healed = eventually(lambda: connection.produce_one(TOPIC, batch([RECORD])), timeout_s=120)
         assert healed == count
         connection.produce_one(OTHER, batch([b"after"]))
     assert len(read_log(broker.port, TOPIC, 0)) == count + 1

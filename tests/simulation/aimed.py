@@ -14,7 +14,7 @@ from tests.simulation.history import Place
 from tests.simulation.store import SimStore
 
 from penstock.cluster import znodes
-from penstock.cluster.image import PartitionState
+from penstock.cluster.image.image import PartitionState
 from penstock.cluster.znodes import FenceNode, FenceState
 from penstock.meta.store import Delete, MultiFailed, Op, Result
 from penstock.replica.partition import Partition

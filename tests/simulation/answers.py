@@ -10,7 +10,7 @@ from typing import Any
 from tests.simulation.clock import Process
 from tests.simulation.cluster import World
 
-from penstock.broker.follower_fetch import follower_of
+from penstock.broker.between_brokers import follower_of
 from penstock.protocol.apis import ApiKey, Request, Response
 from penstock.protocol.messages.fetch import PartitionData
 from penstock.replica import fetcher

@@ -15,7 +15,7 @@ from tests.simulation.network import host_name
 from tests.simulation.store import SimStore
 
 from penstock.cluster import znodes
-from penstock.cluster.image import PartitionState
+from penstock.cluster.image.image import PartitionState
 from penstock.cluster.znodes import FenceNode, FenceState
 from penstock.meta.store import BadVersion, Check, Create, Delete, MultiFailed, Op, Result, Set
 

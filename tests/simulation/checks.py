@@ -9,7 +9,7 @@ from tests.simulation.oracle import Oracle
 
 from penstock.records.batch import BatchHeader, read_header, read_records
 from penstock.replica.partition import Partition
-from penstock.storage.producers import ProducerTable
+from penstock.storage.producers.producers import ProducerTable
 
 Batches = list[tuple[BatchHeader, memoryview]]
 

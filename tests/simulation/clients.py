@@ -33,7 +33,7 @@ from penstock.protocol.messages.produce import (
 from penstock.records.batch import LOG_OVERHEAD, Record, build_batch, read_header, read_records
 
 _LATEST, _EARLIEST = -1, -2
-_REQUEST_S = 3.0
+REQUEST_S = 3.0
 _BATCH_BYTES_MAX = 1 << 20
 
 # What proves that nothing was appended. Others may come after an append, or from a retry.
@@ -78,7 +78,7 @@ class Client:
         self._leaders: dict[Place, tuple[int, int]] = {}  # Leader epoch and leader.
 
     async def ask(
-        self, broker_id: int, request: Request, *, version: int, timeout_s: float = _REQUEST_S
+        self, broker_id: int, request: Request, *, version: int, timeout_s: float = REQUEST_S
     ) -> Response:
         return await self._network.ask(
             self.process,

@@ -26,13 +26,14 @@ from tests.simulation.trace import Trace
 from penstock.broker.context import Broker, RequestContext
 from penstock.broker.dispatch import Dispatcher, Route
 from penstock.broker.node import running
-from penstock.cluster.image import Endpoint
+from penstock.cluster.image.image import Endpoint
 from penstock.config.broker import BrokerConfig
 from penstock.errors import PenstockError
 from penstock.net.connection import CloseConnection
+from penstock.net.session import Session
 from penstock.protocol.apis import ApiKey, Request, Response
 from penstock.replica.partition import Partition
-from penstock.storage.log_dirs import LogDirs
+from penstock.storage.directories.log_dirs import LogDirs
 
 LISTENER = "PLAINTEXT"
 _new_partition = Partition.__init__
@@ -190,7 +191,7 @@ class Machine:
         assert broker.member is not None
         await broker.member.hand_over()
         broker.transactions.coordinator.close()
-        await broker.groups.close()
+        broker.groups.close()
         broker.is_stopping = True
         broker.partitions.wake_readers()
         self.world.network.hang_up(self.name)
@@ -276,8 +277,9 @@ class _Doors:
                 request.broker_epoch,
             )
         try:
+            session = Session(listener=LISTENER, address=client)
             response = await self._dispatcher.handle(
-                request, version, client_id=client, client_address=client
+                request, version, client_id=client, session=session
             )
         except CloseConnection as error:
             self._machine.world.history.violate(f"{client} was hung up on: {error}")
@@ -331,7 +333,7 @@ class World:
                 self._rng.random() * 0.01,
                 lambda: (
                     controller.process
-                    and controller.process.call(member.pull_lost, broker_id, epoch)
+                    and controller.process.call(member.on_pull_lost, broker_id, epoch)
                 ),
             )
 

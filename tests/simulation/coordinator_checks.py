@@ -9,15 +9,16 @@ from tests.simulation.history import History, Place
 from tests.simulation.oracle import Oracle
 from tests.simulation.transactions_ledger import ABORTED, COMMITTED, Deal, Ledger
 
+from penstock.coordination.led_shard import LedShard
 from penstock.errors import ProtocolError
 from penstock.groups.coordinator import GroupCoordinator
-from penstock.groups.led_shard import LedShard
+from penstock.groups.shard import GroupShard
 from penstock.records.batch import read_records
 from penstock.records.control import ControlType, read_marker
 from penstock.replica.partition import Partition
-from penstock.transactions.transaction import State
+from penstock.transactions.transaction import TransactionState
 
-_ENDED = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+_ENDED = (TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 
 
 def unfinished(world: World, oracle: Oracle, places: Iterable[Place]) -> list[str]:
@@ -35,9 +36,9 @@ def unfinished(world: World, oracle: Oracle, places: Iterable[Place]) -> list[st
     for machine in world.machines:
         if machine.broker is not None:
             coordinator = machine.broker.transactions.coordinator
-            if any(led.is_loading for led in coordinator._led.values()):
+            if coordinator.is_loading:
                 wrong.append(f"{machine.name} is loading transactions")
-            for led in coordinator._loaded():
+            for led in coordinator.loaded_shards():
                 known = led.shard.transactions.values()
                 wrong += [f"{machine.name}: {one}" for one in known if one.state not in _ENDED]
     return wrong
@@ -51,14 +52,14 @@ def judge_coordinators(world: World) -> None:
         groups = machine.broker.groups
         transactions = machine.broker.transactions.coordinator
         found = [led.log for led in groups._led.values() if _is_ready(groups, led)]
-        found += [led.log for led in transactions._loaded()]
+        found += [led.log for led in transactions.loaded_shards()]
         for log in found:
             partition = log.partition
             if not partition.is_leader or partition.leader_epoch != log.leader_epoch:
                 world.history.violate(f"I29 {machine.name} answers for {log}: {partition}")
 
 
-def _is_ready(groups: GroupCoordinator, led: LedShard) -> bool:
+def _is_ready(groups: GroupCoordinator, led: LedShard[GroupShard]) -> bool:
     try:
         return groups._ready(led.log.partition.partition) is led
     except ProtocolError:

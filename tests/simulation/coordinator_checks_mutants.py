@@ -5,18 +5,21 @@ from typing import Any
 
 from penstock.broker.handlers import fetch
 from penstock.groups.coordinator import GroupCoordinator
-from penstock.groups.group_offsets import GroupOffsets
+from penstock.groups.offsets.table import GroupOffsets
 from penstock.replica.state_log import StateLog
-from penstock.storage import producers
+from penstock.storage.producers import producers
 from penstock.transactions import coordinator, rules
-from penstock.transactions.markers import Marker, MarkerSink
-from penstock.transactions.transaction import Identity, TopicPartition, Transaction
+from penstock.transactions.guards import Guards
+from penstock.transactions.markers import MarkerSink, TransactionMarker
+from penstock.transactions.transaction import ProducerIdentity, TopicPartition, Transaction
 
 
 def _without_the_last_marker() -> None:
     real = coordinator.mark_everywhere
 
-    async def mark(marker: Marker, partitions: Iterable[TopicPartition], sink: MarkerSink) -> bool:
+    async def mark(
+        marker: TransactionMarker, partitions: Iterable[TopicPartition], sink: MarkerSink
+    ) -> bool:
         wanted = sorted(partitions)
         return await real(marker, wanted[:-1] if len(wanted) > 1 else wanted, sink)
 
@@ -41,11 +44,11 @@ def _counting_offsets_at_once() -> None:
 
 
 def _without_epochs() -> None:
-    def owned_by(known: Transaction | None, _: Identity) -> Transaction:
+    def owned_by(known: Transaction | None, _: ProducerIdentity) -> Transaction:
         assert known is not None
         return known
 
-    def end(known: Transaction | None, _: Identity, **how: Any) -> rules.Step | None:
+    def end(known: Transaction | None, _: ProducerIdentity, **how: Any) -> rules.Step | None:
         assert known is not None
         return real_end(known, known.identity, **how)
 
@@ -78,6 +81,18 @@ def believing_another_leaders_high_watermark() -> None:
     StateLog.settled = settled  # type: ignore[method-assign]
 
 
+def _ending_the_next_transaction() -> None:
+    """A marker takes down the guards of its own epoch, which in version 2 the next one has."""
+    TransactionMarker.last_epoch_ended = property(  # type: ignore[method-assign,assignment]
+        lambda self: self.producer_epoch
+    )
+
+
+def leaving_guards_up() -> None:
+    """A batch that was let in before its transaction ended is written behind the marker."""
+    Guards.end = lambda self, key, last_epoch: None  # type: ignore[method-assign]
+
+
 COORDINATOR_MUTANTS: dict[str, Callable[[], None]] = {
     "a marker for every partition": _without_the_last_marker,
     "only coordinators answer": _answering_from_memory,
@@ -85,4 +100,5 @@ COORDINATOR_MUTANTS: dict[str, Callable[[], None]] = {
     "offsets wait for their transaction": _counting_offsets_at_once,
     "producer epochs": _without_epochs,
     "coordinators answer for what is safe": _answering_before_it_is_safe,
+    "a marker leaves the next transaction alone": _ending_the_next_transaction,
 }

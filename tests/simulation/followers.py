@@ -19,7 +19,7 @@ from penstock.cluster import znodes
 from penstock.meta.store import Op, Result, Set
 from penstock.replica.in_sync import Follower, InSync, Proposal
 from penstock.replica.partition import Partition
-from penstock.storage.leader_epochs import EpochStart
+from penstock.storage.log.leader_epochs import EpochStart
 
 _propose = InSync.propose
 _proposal_observers: list[Callable[[InSync, Proposal], None]] = []

@@ -10,20 +10,16 @@ from typing import Any, NamedTuple
 from tests.simulation.coordinator_checks_mutants import (
     COORDINATOR_MUTANTS,
     believing_another_leaders_high_watermark,
+    leaving_guards_up,
 )
 
-from penstock.broker.cluster_member import ClusterMember
-from penstock.broker.follower_sessions import FollowerSession, FollowerSessions
-from penstock.cluster import (
-    membership,
-    partition_changes,
-    reassignment,
-    registration,
-    transition,
-)
-from penstock.cluster.fenced_writes import FencedWrites
-from penstock.cluster.image import ClusterImage, PartitionState
-from penstock.cluster.transition import Facts
+from penstock.broker.fetching.follower_sessions import FollowerSession, FollowerSessions
+from penstock.broker.membership.cluster_member import ClusterMember
+from penstock.cluster import registration, transition
+from penstock.cluster.control import membership, partition_changes, reassignment
+from penstock.cluster.control.fenced_writes import FencedWrites
+from penstock.cluster.image.image import ClusterImage, PartitionState
+from penstock.cluster.transition import TransitionFacts
 from penstock.cluster.znodes import PreviousShutdown
 from penstock.errors import FetchSessionIdNotFound
 from penstock.meta.store import ANY_VERSION, Check, Op
@@ -32,9 +28,9 @@ from penstock.replica.fetch_book import FetchBook, Followed
 from penstock.replica.in_sync import InSync
 from penstock.replica.isr_writer import IsrWriter
 from penstock.replica.partition import Partition
-from penstock.storage import producers
-from penstock.storage.checkpoints import PARTITION_METADATA
-from penstock.storage.log_dir import LogDir
+from penstock.storage.directories.checkpoints import PARTITION_METADATA
+from penstock.storage.directories.log_dir import LogDir
+from penstock.storage.producers import producers
 
 
 class Mutant(NamedTuple):
@@ -128,7 +124,7 @@ def _taking_loss_for_a_crash() -> None:
 
 def _forgetting_a_loss() -> None:
     """Lossy is not sticky: a second crash, before the controller acted, hides the first."""
-    real = registration._closed
+    real = registration._starting_fence
 
     def closed(newcomer: Any, _: Any) -> Any:
         return real(newcomer, None)
@@ -140,7 +136,7 @@ def _forgetting_a_loss() -> None:
             return PreviousShutdown.CRASH
         return real_judge(last_boot_id=last_boot_id, boot_id=boot_id, fence=fence, **facts)
 
-    registration._closed = closed
+    registration._starting_fence = closed
     registration.judge_previous_shutdown = judge
 
 
@@ -155,7 +151,7 @@ def _going_by_what_was_heard() -> None:
 
 
 def _electing_anybody() -> None:
-    def elected(state: PartitionState, facts: Facts) -> PartitionState:
+    def elected(state: PartitionState, facts: TransitionFacts) -> PartitionState:
         active = [replica for replica in facts.replicas if replica in facts.active]
         return transition._led_by(state, active[0]) if active else state
 
@@ -173,7 +169,7 @@ def _without_controller_fence() -> None:
 
 
 def _without_session_order() -> None:
-    def continued(
+    def continue_session(
         self: FollowerSessions, session_id: int, epoch: int, replica_id: int, _: int
     ) -> FollowerSession:
         session = self._sessions.get(session_id)
@@ -183,7 +179,7 @@ def _without_session_order() -> None:
         session.seen.at_ms = self._clock_ms()
         return session
 
-    FollowerSessions.continued = continued  # type: ignore[method-assign]
+    FollowerSessions.continue_session = continue_session  # type: ignore[method-assign]
 
 
 def _with_min_isr_of_the_topic() -> None:
@@ -310,5 +306,6 @@ MUTANTS: dict[str, Mutant] = {
     "delete only what is committed": Mutant(_deleting_what_is_not_committed, 38),
     "sequences": Mutant(_without_sequences, 1),
     **{name: Mutant(apply, 2) for name, apply in COORDINATOR_MUTANTS.items()},
+    "a marker takes guards down": Mutant(leaving_guards_up, 14),
     "what is safe is one's own": Mutant(believing_another_leaders_high_watermark, 221),
 }

@@ -75,6 +75,8 @@ class Network:
         self._slow_s: dict[tuple[str, str], float] = {}
         self._connections: dict[tuple[Process, str, str], Connection] = {}
         self._kept: dict[tuple[str, str], list[Callable[[], None]]] = {}
+        # Questions between brokers that take up to so long on the way, and their answers as well.
+        self.slow_apis_s: dict[ApiKey, float] = {}
         self.message_count = 0
         self.is_rough = True  # Resets and long delays happen by themselves.
 
@@ -213,7 +215,8 @@ class Network:
         is_between_brokers = source.name in self._hosts and api_key is ApiKey.FETCH
         if is_between_brokers and self.is_rough and self._rng.random() < _REPEATED:
             self._repeat(connection, api_key, version, frame)
-        at_s = max(connection.last_arrival_s, self._loop.time() + self._delay_s(*path))
+        delay_s = self._delay_s(*path) + self._api_delay_s(source, api_key)
+        at_s = max(connection.last_arrival_s, self._loop.time() + delay_s)
         connection.last_arrival_s = at_s
         self._loop.call_at(at_s, self._unless_cut, path, arrive, context=NATURE)
         return answer
@@ -270,7 +273,8 @@ class Network:
         if self._is_cut(*path):
             self._keep(path, arrive)
             return
-        at_s = max(connection.last_answer_s, self._loop.time() + self._delay_s(*path))
+        delay_s = self._delay_s(*path) + self._api_delay_s(source, api_key)
+        at_s = max(connection.last_answer_s, self._loop.time() + delay_s)
         connection.last_answer_s = at_s
         self._loop.call_at(at_s, self._unless_cut, path, arrive, context=NATURE)
 
@@ -279,6 +283,12 @@ class Network:
         if self.is_rough and self._rng.random() < 0.005:
             delay_s += self._rng.random() * 0.5  # A lost segment, sent again later.
         return delay_s
+
+    def _api_delay_s(self, source: Process, api_key: ApiKey) -> float:
+        longest_s = self.slow_apis_s.get(api_key)
+        if longest_s is None or not self.is_rough or source.name not in self._hosts:
+            return 0.0
+        return self._rng.random() * longest_s
 
     def _after(
         self, process: Process, delay_s: float, work: Callable[[str], None], reason: str

@@ -15,7 +15,7 @@ from tests.simulation.history import Place
 from tests.simulation.store import SimStore
 
 from penstock.cluster import znodes
-from penstock.cluster.image import NO_LEADER, PartitionState
+from penstock.cluster.image.image import NO_LEADER, PartitionState
 from penstock.cluster.transition import RECOVERING
 from penstock.cluster.znodes import FenceNode, FenceState, TopicNode
 from penstock.meta.store import Create, Op, Result, Set

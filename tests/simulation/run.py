@@ -114,7 +114,7 @@ def simulate(
     world = World(
         seed, loop, directory, machine_count=4 if "reassign" in plan.kinds else 3, shown=shown
     )
-    world.settings["log.segment.bytes"] = rng.choice(("2048", "8192", "1048576"))
+    world.settings["internal.segment.bytes"] = rng.choice(("2048", "8192", "1048576"))
     if is_coordinated(seed):
         world.settings.update(COORDINATOR_SETTINGS)
     world.disks.install()

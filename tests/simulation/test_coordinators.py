@@ -30,6 +30,8 @@ def test_a_seed_with_transactions_replays_exactly() -> None:
         "producer epochs",
         "only coordinators answer",
         "what is safe is one's own",
+        "a marker leaves the next transaction alone",
+        "a marker takes guards down",
     ],
 )
 def test_a_coordinator_without_a_guard_is_noticed(guard: str) -> None:

@@ -17,12 +17,12 @@ from tests.simulation.store import Ensemble, SimStore
 from tests.simulation.trace import Trace
 
 from penstock.cluster import znodes
-from penstock.cluster.image import PartitionState
+from penstock.cluster.image.image import PartitionState
 from penstock.cluster.znodes import FenceNode, FenceState, PreviousShutdown
 from penstock.meta.store import Create, MultiFailed, Op, Set
 from penstock.protocol.messages.fetch import FetchRequest, FetchResponse, ReplicaState
 from penstock.replica import fetcher
-from penstock.storage.leader_epochs import EpochStart
+from penstock.storage.log.leader_epochs import EpochStart
 
 STATE = PartitionState(leader=1, leader_epoch=3, isr=(1, 2), min_isr=2)
 PATH = znodes.state_path("t", 0)

@@ -8,7 +8,7 @@ What a transaction must have come to is in the ledger before anybody can have se
 import asyncio
 from collections.abc import Callable, Sequence
 
-from tests.simulation.clients import Client
+from tests.simulation.clients import REQUEST_S, Client
 from tests.simulation.groups_line import TRANSACTION, Line, Told
 from tests.simulation.history import Place, Write
 from tests.simulation.transactions_ledger import ABORTED, COMMITTED, Deal, Ledger
@@ -34,8 +34,10 @@ TIMEOUT_MS = 6_000
 _INIT_VERSION = 4
 
 _FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
-# What ends a transaction and not the producer.
-_ABORTABLE = frozenset({ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE})
+# EndTxn's answer to a commit that comes after somebody else's abort.
+_ENDED_OTHERWISE = frozenset({ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE})
+# What a producer sends its batch again for. Coordinators' codes are not among them: clients of
+# partitions do not know these.
 _AGAIN = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -45,12 +47,9 @@ _AGAIN = frozenset(
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.CONCURRENT_TRANSACTIONS,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
     }
 )
+_AGAIN_V2 = _AGAIN | {ErrorCode.CONCURRENT_TRANSACTIONS}
 
 
 class Fenced(Exception):
@@ -58,11 +57,14 @@ class Fenced(Exception):
 
 
 class Abortable(Exception):
-    """This transaction cannot be committed; the next one may."""
+    """This transaction is not to be committed; the next one may."""
 
 
 class Life:
     """One process of a transactional producer, from taking the id over to being fenced off."""
+
+    timeout_ms = TIMEOUT_MS
+    impatience = 0.0  # How often it gives up waiting for a batch, aborts and goes on.
 
     def __init__(
         self, client: Client, ledger: Ledger, transactional_id: str, number: int, *, is_v2: bool
@@ -93,7 +95,7 @@ class Life:
         """A new life fences off the old; one that goes on says who it is (KIP-360)."""
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
-            transaction_timeout_ms=TIMEOUT_MS,
+            transaction_timeout_ms=self.timeout_ms,
             producer_id=-1 if is_new else self.producer_id,
             producer_epoch=-1 if is_new else self.producer_epoch,
         )
@@ -140,11 +142,15 @@ class Life:
         if not self.is_v2 and place not in self._added:
             await self._add(place)
         batch = self._batch(place, writes)
+        gives_up = self.client.rng.random() < self.impatience
+        patience_s = self.client.rng.choice((0.05, 0.2)) if gives_up else REQUEST_S
         while True:
             leader_epoch, leader = await self.client.leader(place)
             try:
-                answer = await self._produce(leader, place, batch)
+                answer = await self._produce(leader, place, batch, timeout_s=patience_s)
             except PeerUnreachable:
+                if gives_up:
+                    raise Abortable from None
                 self.client.forget_leader(place)
                 await self.client.nap(0.05)
                 continue
@@ -152,7 +158,7 @@ class Life:
             if error in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
                 break
             self.client.forget_leader(place)
-            if error not in _AGAIN:
+            if error not in (_AGAIN_V2 if self.is_v2 else _AGAIN):
                 self.fail(error, f"Produce to {place} at leader epoch {leader_epoch}")
             await self.client.nap(0.05)
         self._sequences[place] = self._sequences.get(place, 0) + len(writes)
@@ -186,7 +192,9 @@ class Life:
             )
         )
 
-    async def _produce(self, leader: int, place: Place, batch: bytes) -> PartitionProduceResponse:
+    async def _produce(
+        self, leader: int, place: Place, batch: bytes, *, timeout_s: float
+    ) -> PartitionProduceResponse:
         topic, number = place
         data = [PartitionProduceData(index=number, records=batch)]
         request = ProduceRequest(
@@ -195,7 +203,8 @@ class Life:
             timeout_ms=2000,
             topic_data=[TopicProduceData(name=topic, partition_data=data)],
         )
-        answer = await self.client.ask(leader, request, version=12 if self.is_v2 else 9)
+        version = 12 if self.is_v2 else 9
+        answer = await self.client.ask(leader, request, version=version, timeout_s=timeout_s)
         found: PartitionProduceResponse = answer.responses[0].partition_responses[0]
         return found
 
@@ -220,7 +229,7 @@ class Life:
             committed=is_commit,
         )
         told = await self.line.ask(request, version=5 if self.is_v2 else 3, code=_code)
-        if told.error in _ABORTABLE:
+        if told.error in _ENDED_OTHERWISE:
             # By the clock or by somebody else; it is not for this life to say which.
             told = told._replace(error=ErrorCode.PRODUCER_FENCED)
         if told.error in _FENCED and told.attempts == 1:
@@ -236,13 +245,13 @@ class Life:
             self.fail(told.error, what)
 
     def fail(self, error: ErrorCode, what: str) -> None:
+        """Nothing but being fenced off is for a client that does all in its order."""
         if error in _FENCED:
             raise Fenced
-        if error not in _ABORTABLE:
-            self.client.history.violate(
-                f"{what} of {self.name}, producer {self.producer_id} epoch "
-                f"{self.producer_epoch}, failed with {error.name}"
-            )
+        self.client.history.violate(
+            f"I35 {what} of {self.name}, producer {self.producer_id} epoch "
+            f"{self.producer_epoch}, failed with {error.name}"
+        )
         raise Abortable
 
 

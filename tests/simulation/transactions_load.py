@@ -23,16 +23,27 @@ from tests.simulation.oracle import Oracle
 from tests.simulation.transactions import TIMEOUT_MS, Banker, Life, Lives
 from tests.simulation.transactions_ledger import COMMITTED, Ledger
 from tests.simulation.transactions_reader import Auditor
+from tests.simulation.transactions_restless import Restless
 from tests.simulation.transactions_worker import GROUP_ID as WORKERS
 from tests.simulation.transactions_worker import Worker, committed_offset
 
 from penstock.groups.coordinator import OFFSETS_TOPIC
+from penstock.protocol.apis import ApiKey
 
 BANK = "bank"
 _BANK_PARTITIONS = 3
 _MEMBERS = 2
 _SAMPLE_S = 0.05
 _BANKERS = 2
+_RESTLESS = 3
+# Between brokers. A slow question lets a marker overtake it, a slow answer the end of what it
+# tells of.
+_SLOW_APIS_S: tuple[dict[ApiKey, float], ...] = (
+    {},
+    {ApiKey.ADD_PARTITIONS_TO_TXN: 0.1},
+    {ApiKey.ADD_PARTITIONS_TO_TXN: 0.4},
+    {ApiKey.ADD_PARTITIONS_TO_TXN: 0.1, ApiKey.WRITE_TXN_MARKERS: 0.1},
+)
 # All of one partition of the offsets, or of both: they differ in the last bit of their hashes.
 _KEEPERS = (("k0", "k2"), ("k1", "k3"), ("k0", "k1"))
 _END_S = TIMEOUT_MS / 1000 + 60  # I24.
@@ -64,6 +75,7 @@ class CoordinatorLoad:
         self._members: list[Member] = []
         self._keepers: list[Keeper] = []
         self._lives: list[Lives] = []
+        self._restless: list[Restless] = []
         self._auditors: list[Auditor] = []
         self._places = [(BANK, number) for number in range(_BANK_PARTITIONS)]
 
@@ -86,6 +98,9 @@ class CoordinatorLoad:
             judge_coordinators(self._world)
 
     def start(self) -> None:
+        self._world.network.slow_apis_s = self._rng.choice(_SLOW_APIS_S)
+        for number in range(_RESTLESS):
+            self._start_restless(f"n{number}")
         for number in range(_BANKERS):
             self._start(f"t{number}", self._banker)
         self._start("worker", self._worker)
@@ -114,9 +129,19 @@ class CoordinatorLoad:
         self._lives.append(lives)
         client.run(lives.run)
 
+    def _start_restless(self, name: str) -> None:
+        client = self._make_client(name)
+        is_v2 = self._rng.random() < 0.75
+        restless = Restless(
+            client, self.ledger, is_v2=is_v2, places=self._places, source=self._source
+        )
+        self._restless.append(restless)
+        client.run(restless.run)
+
     def _banker(self, client: Client, number: int, is_v2: bool) -> Life:
         life = Banker(client, self.ledger, client.name, number, is_v2=is_v2)
         life.places = self._places
+        life.impatience = 0.25
         return life
 
     def _worker(self, client: Client, number: int, is_v2: bool) -> Life:
@@ -134,7 +159,8 @@ class CoordinatorLoad:
 
     async def finish(self, oracle: Oracle) -> None:
         """I24: all that was begun ends, and clients of a healthy cluster are answered."""
-        if not await self._until(lambda: all(lives.is_over for lives in self._lives), 60):
+        producers = [*self._lives, *self._restless]
+        if not await self._until(lambda: all(each.is_over for each in producers), 60):
             self._world.history.violate("I32 transactional producers were never answered")
         for bankers in self._lives[:_BANKERS]:
             await bankers.prove()
@@ -183,6 +209,6 @@ class CoordinatorLoad:
             line = Line(line.client, MEMBERS, GROUP)
             for partition in self.group.partitions:
                 await look(line, self.group, partition)
-            for keeper in self._keepers:
-                await keeper.prove()
+            for proving in (*self._keepers, *self._restless):
+                await proving.prove()
         judge_worker(history, self.ledger, self._source, committed)

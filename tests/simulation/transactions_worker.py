@@ -86,37 +86,38 @@ class Worker(Life):
         for offset in taken:
             target = self._targets[offset % len(self._targets)]
             await self.write(deal, target, [f"{deal.name}<-{offset}".encode()])
-        if not self.is_v2:
-            await self._add_offsets()
-        await self._commit_offset(deal.next_input)
+        await commit_offset(self, self._group, self._source, deal.next_input)
         return self.client.rng.random() < 0.9
 
-    async def _add_offsets(self) -> None:
-        request = AddOffsetsToTxnRequest(
-            transactional_id=self.transactional_id,
-            producer_id=self.producer_id,
-            producer_epoch=self.producer_epoch,
-            group_id=GROUP_ID,
-        )
-        told = await self.line.ask(request, version=3, code=lambda a: int(a.error_code))
-        self.check(told, "AddOffsetsToTxn")
 
-    async def _commit_offset(self, offset: int) -> None:
-        topic, number = self._source
-        partition = TxnOffsetCommitRequestPartition(
-            partition_index=number, committed_offset=offset, committed_metadata=""
-        )
-        request = TxnOffsetCommitRequest(
-            transactional_id=self.transactional_id,
-            group_id=GROUP_ID,
-            producer_id=self.producer_id,
-            producer_epoch=self.producer_epoch,
-            topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=[partition])],
-        )
-        told = await self._group.ask(
-            request, version=5 if self.is_v2 else 3, code=_code_of_partition
-        )
-        self.check(told, "TxnOffsetCommit")
+async def commit_offset(life: Life, group: Line, place: Place, offset: int) -> None:
+    """Make the offset part of the life's open transaction."""
+    if not life.is_v2:
+        await _add_offsets(life, group.key)
+    topic, number = place
+    partition = TxnOffsetCommitRequestPartition(
+        partition_index=number, committed_offset=offset, committed_metadata=""
+    )
+    request = TxnOffsetCommitRequest(
+        transactional_id=life.transactional_id,
+        group_id=group.key,
+        producer_id=life.producer_id,
+        producer_epoch=life.producer_epoch,
+        topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=[partition])],
+    )
+    told = await group.ask(request, version=5 if life.is_v2 else 3, code=_code_of_partition)
+    life.check(told, "TxnOffsetCommit")
+
+
+async def _add_offsets(life: Life, group_id: str) -> None:
+    request = AddOffsetsToTxnRequest(
+        transactional_id=life.transactional_id,
+        producer_id=life.producer_id,
+        producer_epoch=life.producer_epoch,
+        group_id=group_id,
+    )
+    told = await life.line.ask(request, version=3, code=lambda a: int(a.error_code))
+    life.check(told, "AddOffsetsToTxn")
 
 
 async def committed_offset(group: Line, place: Place) -> int:

@@ -46,7 +46,7 @@ _SPOKEN = (
 )
 _STORED = (
     (group_records.OffsetCommitKey, 0),
-    (group_records.OffsetCommitValue, 3),
+    (group_records.OffsetCommitValue, 4),
     (group_records.GroupMetadataKey, 0),
     (group_records.GroupMetadataValue, 3),
     (transaction_records.TransactionLogKey, 0),
@@ -54,12 +54,10 @@ _STORED = (
 )
 _IMPORTED_LATE = (
     "encodings.utf_16_le",
-    "penstock.broker.outbox",
-    "penstock.broker.reach",
-    "penstock.broker.remote_coordinator",
-    "penstock.broker.remote_markers",
-    "penstock.cluster.following",
-    "penstock.cluster.image_stream",
+    "penstock.broker.transactions.outbox",
+    "penstock.broker.transactions.reach",
+    "penstock.cluster.control.following",
+    "penstock.cluster.image.stream",
 )
 
 

@@ -56,11 +56,15 @@ class KafkaProcess(ServerProcess):
 
     def launch(self) -> None:
         """Format the storage if it is new, then start."""
+        self.prepare()
+        super().launch()
+
+    def prepare(self) -> None:
+        """Write down the settings, and format the storage if it is new."""
         lines = [f"{name}={value}\n" for name, value in self.settings.items()]
         self.properties.write_text("".join(lines))
         if not (self.data / "meta.properties").exists():
             self.format()
-        super().launch()
 
     def format(self) -> None:
         """What `kafka-storage.sh format` does."""
@@ -71,7 +75,7 @@ class KafkaProcess(ServerProcess):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, f"formatting failed:\n{done.stdout}\n{done.stderr}"
 
-    def start(self, *, timeout_s: float = 90.0) -> None:
+    def start(self, *, timeout_s: float = 180.0) -> None:
         """Start, and wait until ApiVersions is answered."""
         super().start(timeout_s=timeout_s)
 

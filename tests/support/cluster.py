@@ -10,8 +10,8 @@ from tests.support.processes import HOST
 from tests.support.waiting import eventually
 from tests.support.zookeeper import ZooKeeperProcess
 
-from penstock.client.connection import Connection
 from penstock.client.errors import ClientError
+from penstock.client.wire.connection import BrokerConnection
 from penstock.errors import ErrorCode
 from penstock.protocol.messages.metadata import (
     MetadataRequest,
@@ -29,7 +29,8 @@ SETTINGS = {
     "transaction.state.log.min.isr": "2",
     "transaction.state.log.num.partitions": "5",
     "group.initial.rebalance.delay.ms": "0",
-    "zookeeper.session.timeout.ms": "4000",
+    # A killed broker is missed at once; only one that hangs is given so long.
+    "zookeeper.session.timeout.ms": "10000",
     "controlled.shutdown.retry.backoff.ms": "500",
 }
 
@@ -75,7 +76,7 @@ class Cluster:
     def running(self) -> list[BrokerProcess]:
         return [broker for broker in self.brokers if broker.process is not None]
 
-    def start(self, *, timeout_s: float = 60.0) -> None:
+    def start(self, *, timeout_s: float = 180.0) -> None:
         """All of it, and wait until every broker answers."""
         try:
             if self.zookeeper.process is None:
@@ -110,7 +111,7 @@ class Cluster:
         request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
         chosen = self.running[0] if broker is None else self.brokers[broker]
         try:
-            connection = Connection(HOST, chosen.port, timeout_s=10)
+            connection = BrokerConnection(HOST, chosen.port, timeout_s=30)
             try:
                 return connection.ask(request, MetadataResponse, version=9)
             finally:
@@ -124,7 +125,7 @@ class Cluster:
         (found,) = self.metadata(topic, broker=broker).topics
         return next(p for p in found.partitions if p.partition_index == number)
 
-    def leader(self, topic: str, number: int = 0, *, timeout_s: float = 60.0) -> int:
+    def leader(self, topic: str, number: int = 0, *, timeout_s: float = 120.0) -> int:
         """Who leads it, as soon as a broker that runs does."""
 
         def led() -> list[int]:
@@ -144,9 +145,9 @@ class Cluster:
             assert found >= 0 and self.brokers[found].process is not None, found
             return [found]
 
-        return eventually(known, timeout_s=60, what="a controller")[0]
+        return eventually(known, timeout_s=120, what="a controller")[0]
 
-    def until_in_sync(self, topic: str, count: int = 3, *, timeout_s: float = 60.0) -> None:
+    def until_in_sync(self, topic: str, count: int = 3, *, timeout_s: float = 120.0) -> None:
         """Wait until every partition has so many replicas in sync, and a leader."""
 
         def in_sync() -> bool:

@@ -3,7 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,3 +23,19 @@ def small_disk(directory: Path, *, size_bytes: int) -> Iterator[Path]:
         yield directory
     finally:
         subprocess.run(["umount", "--lazy", str(directory)], check=True)
+
+
+def leave_no_byte(directory: Path) -> Path:
+    """Fill the disk to its last byte; the file to remove when there shall be room again."""
+    ballast = directory / "ballast"
+    for size in (1 << 16, 512):
+        with suppress(OSError), ballast.open("ab", buffering=0) as file:
+            while True:
+                file.write(bytes(size))
+    return ballast
+
+
+def free_bytes(directory: Path) -> int:
+    """What may still be written to the disk."""
+    volume = os.statvfs(directory)
+    return volume.f_bavail * volume.f_frsize

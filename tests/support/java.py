@@ -29,7 +29,7 @@ def compiled(source: Path, jars: Path) -> str:
 
 
 def run_java(
-    class_path: str, main: str, *arguments: str, timeout_s: float = 90, heap: str = "256m"
+    class_path: str, main: str, *arguments: str, timeout_s: float = 240, heap: str = "256m"
 ) -> str:
     """What the program printed; AssertionError with all of it when it failed."""
     command = ["java", f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]

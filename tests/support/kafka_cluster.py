@@ -101,7 +101,7 @@ class KafkaCluster:
             for node in (self.controller, *self.brokers):
                 node.launch()
             for node in (self.controller, *self.brokers):
-                node.wait_until_ready(timeout_s=120)
+                node.wait_until_ready(timeout_s=180)
             failed.pop_all()
 
     def kill(self) -> None:

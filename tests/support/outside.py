@@ -1,7 +1,7 @@
 """What comes from outside the repository: is it here, and if not, why not.
 
-scripts/extras.py fetches kcat, KafkaJS and Apache Kafka's jars and leaves a report; this reads it
-and turns what is missing into a skip with the reason.
+scripts/extras.py fetches kcat, KafkaJS, Apache Kafka's jars and franz-go and leaves a report; this
+reads it and turns what is missing into a skip with the reason.
 """
 
 import json

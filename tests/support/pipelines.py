@@ -23,7 +23,7 @@ def command(*words: str) -> list[str]:
     return [python(), "-m", "penstock.cli.main", *words]
 
 
-def run_command(words: Sequence[str], state: Path, *, timeout_s: float = 150) -> str:
+def run_command(words: Sequence[str], state: Path, *, timeout_s: float = 240) -> str:
     """The output of `penstock pipeline WORDS`; AssertionError with it if it failed."""
     done = subprocess.run(
         command("pipeline", *words, "--state", str(state)),
@@ -95,7 +95,7 @@ def send(address: str, topic: str, pairs: Sequence[tuple[str | None, str | None]
             for key, value in pairs
         ]
         for future in futures:
-            future.result(30)
+            future.result(120)
 
 
 def send_sample(address: str, topic: str, name: str) -> None:
@@ -127,7 +127,7 @@ def records_of(address: str, topic: str) -> list[tuple[bytes | None, bytes | Non
         }
     )
     try:
-        known = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+        known = consumer.list_topics(topic, timeout=120).topics[topic].partitions
         consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in known])
         found: list[tuple[int, bytes | None, bytes | None]] = []
         ended: set[int] = set()

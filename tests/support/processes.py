@@ -13,8 +13,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import count, islice, takewhile
 from pathlib import Path
 from typing import Self
 
@@ -23,24 +24,47 @@ from tests.support.wire import RawConnection, WireError
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = "127.0.0.1"
+BLOCK_SIZE = 500  # Ports that one process of tests gives out.
+PATIENCE_S = 120.0  # What starts or stops in a second needs a minute where all else is busy too.
 
 
 def free_port() -> int:
     """A port nobody listens on, below the range the kernel takes outgoing ports from.
 
     A port of that range could be taken by any client's connection while a server is down between
-    two starts, even by a client that then connects to itself.
+    two starts, even by a client that then connects to itself. A server binds its port a while after
+    it was found free; until then nobody else is given it, because each process of tests has a block
+    of ports of its own.
     """
-    for _ in range(200):
-        port = random.SystemRandom().randrange(15_000, 32_000)
+    _, ports = _own_block(os.getpid())
+    for port in islice(ports, BLOCK_SIZE):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
+            with contextlib.suppress(OSError):
                 probe.bind((HOST, port))
-            except OSError:
-                continue
-            return port
+                return port
     raise AssertionError("no free port found")
+
+
+@cache
+def _own_block(pid: int) -> tuple[socket.socket, Iterator[int]]:
+    """The ports that the process `pid` gives out, round and round from anywhere among them.
+
+    A datagram socket on the first of them, which keeps no server from it, says that they are taken:
+    the kernel closes it with the process, however that ends.
+    """
+    firsts = list(range(15_000, 32_000, BLOCK_SIZE))
+    random.SystemRandom().shuffle(firsts)
+    for first in firsts:
+        claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            claim.bind((HOST, first))
+        except OSError:
+            claim.close()
+            continue
+        begin = random.SystemRandom().randrange(BLOCK_SIZE)
+        return claim, (first + (begin + step) % BLOCK_SIZE for step in count())
+    raise AssertionError("every block of ports is taken by some process of tests")
 
 
 class ServerProcess:
@@ -104,7 +128,7 @@ class ServerProcess:
                 start_new_session=True,
             )
 
-    def start(self, *, timeout_s: float = 30.0) -> None:
+    def start(self, *, timeout_s: float = PATIENCE_S) -> None:
         """Start, and wait until ApiVersions is answered."""
         self.launch()
         try:
@@ -113,7 +137,7 @@ class ServerProcess:
             self.kill()
             raise
 
-    def wait_until_ready(self, *, timeout_s: float = 30.0, every_s: float = 0.005) -> float:
+    def wait_until_ready(self, *, timeout_s: float = PATIENCE_S, every_s: float = 0.005) -> float:
         """Seconds from the start of the process to the first answered request."""
         eventually(self.answers, timeout_s=timeout_s, every_s=every_s, what="an answer")
         return time.perf_counter() - self.started_s
@@ -125,12 +149,12 @@ class ServerProcess:
             code = self.process.returncode
             raise RuntimeError(f"the server ended with code {code}:\n{self.log_end}")
         try:
-            with RawConnection(self.port, timeout_s=5) as connection:
+            with RawConnection(self.port, timeout_s=20) as connection:
                 return connection.api_versions().error_code == 0
         except (OSError, WireError):
             return False
 
-    def wait(self, *, timeout_s: float = 30.0) -> int:
+    def wait(self, *, timeout_s: float = PATIENCE_S) -> int:
         """The exit code, once the process has ended by itself or by a signal sent before."""
         assert self.process is not None
         code = self.process.wait(timeout_s)
@@ -141,7 +165,7 @@ class ServerProcess:
         """Send a signal to the server process."""
         os.kill(self.pid, number)
 
-    def stop(self, *, timeout_s: float = 30.0) -> int:
+    def stop(self, *, timeout_s: float = PATIENCE_S) -> int:
         """SIGTERM, and the exit code; AssertionError when the server had to be killed."""
         self.send_signal(signal.SIGTERM)
         pid = self.pid
@@ -164,7 +188,7 @@ class ServerProcess:
         self.process = None
         assert_group_is_gone(pid)
 
-    def restart(self, *, timeout_s: float = 60.0) -> None:
+    def restart(self, *, timeout_s: float = PATIENCE_S) -> None:
         """Stop in good order and start again on the same port and data."""
         self.stop()
         self.start(timeout_s=timeout_s)
@@ -185,8 +209,10 @@ class ServerProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.kill()
+        if kind is None:  # Otherwise the test has failed already, and says why.
+            assert "was never awaited" not in self.log, self.log_end
 
 
 def assert_group_is_gone(group: int) -> None:
@@ -199,7 +225,7 @@ def assert_group_is_gone(group: int) -> None:
             return True
         return False
 
-    eventually(gone, timeout_s=5, what=f"the end of all processes of group {group}")
+    eventually(gone, timeout_s=60, what=f"the end of all processes of group {group}")
 
 
 def _status_bytes(pid: int, name: str) -> int:

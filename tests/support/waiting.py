@@ -1,7 +1,8 @@
 """Waiting for something to become true, by looking again and again within a limit.
 
 Tests never sleep for luck: they name what they wait for, go on as soon as it holds, and say what
-was missing when it never does.
+was missing when it never does. A limit only ends what hangs: a machine with ten times the work it
+can do needs a minute for what otherwise takes a second.
 """
 
 import time
@@ -14,7 +15,7 @@ Seen = TypeVar("Seen")
 def eventually(
     look: Callable[[], Seen],
     *,
-    timeout_s: float = 10.0,
+    timeout_s: float = 60.0,
     every_s: float = 0.02,
     what: str = "",
 ) -> Seen:

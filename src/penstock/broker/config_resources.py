@@ -11,9 +11,9 @@ from enum import IntEnum
 from typing import Protocol, TypeAlias, TypeVar
 
 from penstock.broker.context import Broker
-from penstock.cluster.controller import ConfigChange
-from penstock.cluster.image import CLUSTER_WIDE, ConfigKey
-from penstock.cluster.topic_names import check_topic_name
+from penstock.cluster.control.controller import EntityOverrides
+from penstock.cluster.image.image import CLUSTER_WIDE, ConfigKey
+from penstock.cluster.topics.names import check_topic_name
 from penstock.errors import (
     InvalidRequest,
     InvalidUpdateVersion,
@@ -22,7 +22,7 @@ from penstock.errors import (
 )
 
 
-class ResourceType(IntEnum):
+class ConfigResourceType(IntEnum):
     """As numbered on the wire."""
 
     TOPIC = 2
@@ -45,28 +45,32 @@ R = TypeVar("R", bound=Resource)
 Alteration: TypeAlias = Callable[[Mapping[str, str]], dict[str, str]]
 
 
-def resource_type_of(resource: Resource) -> ResourceType:
+def resource_type_of(resource: Resource) -> ConfigResourceType:
     try:
-        return ResourceType(resource.resource_type)
+        return ConfigResourceType(resource.resource_type)
     except ValueError:
         raise InvalidRequest(f"Unknown resource type {resource.resource_type}") from None
 
 
-def check_is_this_broker(name: str, broker_id: int) -> None:
-    """Settings of one broker are asked of that broker."""
+def check_is_this_broker(name: str, broker_id: int, *, noun: str, refusal: str) -> None:
+    """Settings of one broker are asked of that broker.
+
+    The words are Kafka's, which has its own in each place that checks this.
+    """
     try:
         wanted = int(name)
     except ValueError:
-        raise InvalidRequest(f"Node id must be an integer, but it is: {name}") from None
+        raise InvalidRequest(f"{noun} id must be an integer, but it is: {name}") from None
     if wanted != broker_id:
-        raise InvalidRequest(f"Unexpected broker id, expected {broker_id}, but received {name}")
+        raise InvalidRequest(f"{refusal} but received {name}")
 
 
 def check_is_a_broker(name: str, broker: Broker) -> None:
     """Settings of any broker are changed by the controller, to which the others pass them on."""
     known = name.isdigit() and int(name) in broker.image.brokers
     if not known:
-        check_is_this_broker(name, broker.broker_id)
+        refusal = f"Unexpected broker id, expected {broker.broker_id},"
+        check_is_this_broker(name, broker.broker_id, noun="Node", refusal=refusal)
 
 
 def check_topic_exists(name: str, broker: Broker) -> None:
@@ -80,23 +84,23 @@ def check_topic_exists(name: str, broker: Broker) -> None:
 def alterable_key(resource: Resource, broker: Broker) -> ConfigKey:
     """Where the settings of a resource are stored; raises for one that cannot be changed."""
     kind, name = resource_type_of(resource), resource.resource_name
-    if kind is ResourceType.TOPIC:
+    if kind is ConfigResourceType.TOPIC:
         check_topic_exists(name, broker)
         return ("topics", name)
-    if kind is ResourceType.BROKER:
+    if kind is ConfigResourceType.BROKER:
         if not name:
             return ("brokers", CLUSTER_WIDE)
         check_is_a_broker(name, broker)
         return ("brokers", str(int(name)))
-    if kind is ResourceType.GROUP:
+    if kind is ConfigResourceType.GROUP:
         if not name:
             raise InvalidRequest("Default group resources are not allowed.")
         return ("groups", name)
-    raise InvalidRequest(f"settings of a {kind.name} cannot be changed on this broker")
+    raise InvalidRequest(f"Unknown resource type {int(kind)}")
 
 
 def named_twice(resources: Iterable[Resource]) -> set[tuple[int, str]]:
-    """A change of one resource must be in one place, or its parts could contradict each other."""
+    """The resources that a request names twice; refused, as two changes could contradict."""
     counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     return {key for key, count in counts.items() if count > 1}
 
@@ -128,7 +132,7 @@ async def store_alteration(
         config = altered(controller.image.config(*key))
         if validate_only:
             return
-        change = ConfigChange(kind=key[0], name=key[1], config=config, expected_version=version)
+        change = EntityOverrides(kind=key[0], name=key[1], config=config, expected_version=version)
         try:
             await controller.set_configs([change])
         except InvalidUpdateVersion:

@@ -1,33 +1,35 @@
 """What a handler can reach: the broker's parts, and the facts of the request at hand."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from penstock.broker.exactly_once import Transactions
-from penstock.broker.fetch_sessions import FetchSessions
-from penstock.broker.producer_ids import ProducerIds
+from penstock.broker.fetching.sessions import FetchSessions
 from penstock.broker.quotas.clients import ClientQuotas
 from penstock.broker.quotas.connections import ConnectionQuotas
-from penstock.cluster.controller import Controller
-from penstock.cluster.image import ClusterImage
+from penstock.broker.slow_lane import SlowLane
+from penstock.broker.transactions.exactly_once import Transactions
+from penstock.broker.transactions.producer_ids import ProducerIds
+from penstock.cluster.control.controller import Controller
+from penstock.cluster.image.image import ClusterImage
 from penstock.config.broker import BrokerConfig
 from penstock.errors import NotController
 from penstock.groups.coordinator import GroupCoordinator
+from penstock.groups.surroundings import Caller
 from penstock.meta.store import MetaStore
+from penstock.net.session import Session
 from penstock.protocol.headers import RequestHeader
 from penstock.replica.table import PartitionTable
-from penstock.storage.log_dirs import LogDirs
+from penstock.storage.directories.log_dirs import LogDirs
 from penstock.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:  # A broker alone needs none of these, and does without them in memory too.
-    from penstock.broker.cluster_member import ClusterMember
-    from penstock.broker.forwarding import Forwarder
+    from penstock.broker.dispatch import Dispatcher
+    from penstock.broker.membership.cluster_member import ClusterMember
+    from penstock.broker.membership.forwarding import Forwarder
     from penstock.net.peers import Peers
-
-
-ANONYMOUS = "User:ANONYMOUS"  # Whoever did not have to say who they are.
 
 
 def wall_clock_ms() -> int:
@@ -51,12 +53,14 @@ class Broker:
     transactions: Transactions
     quotas: ClientQuotas
     connection_quotas: ConnectionQuotas
+    slow_lane: SlowLane = field(default_factory=SlowLane)
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
     is_stopping: bool = False  # From then on nobody waits for what may never come.
     # What only a member of a cluster has; None: this broker is alone.
     peers: "Peers | None" = None
     member: "ClusterMember | None" = None
     forwarder: "Forwarder | None" = None
+    dispatcher: "Dispatcher | None" = None  # For requests that come without a connection.
 
     @property
     def broker_id(self) -> int:
@@ -73,31 +77,38 @@ class RequestContext:
     """The facts of one request."""
 
     __slots__ = (
+        "appending",
         "broker",
-        "client_address",
         "header",
-        "listener",
-        "principal",
+        "holds",
+        "is_large",
+        "session",
         "throttle_ms",
         "version",
     )
 
-    def __init__(
-        self,
-        broker: Broker,
-        header: RequestHeader,
-        listener: str,
-        client_address: str,
-        principal: str = ANONYMOUS,
-    ) -> None:
+    def __init__(self, broker: Broker, header: RequestHeader, session: Session) -> None:
         self.broker = broker
         self.header = header
         self.version = header.api_version
-        self.listener = listener  # The name of the listener the client came in on.
-        self.client_address = client_address
-        self.principal = principal
+        self.session = session  # Of the client, also where another broker passed it on.
+        # The last append of this request that a thread works for; None: there is none.
+        self.appending: asyncio.Task[Any] | None = None
+        # Whether what the client sent after this request must wait until it is answered.
+        self.holds = False
+        self.is_large = False  # Whether the answer is so large that others must not wait for it.
         self.throttle_ms = 0  # How long the client is to be silent, as far as the handler knows.
 
     @property
     def client_id(self) -> str | None:
         return self.header.client_id
+
+    @property
+    def client_address(self) -> str:
+        return self.session.address
+
+    @property
+    def caller(self) -> Caller:
+        """The sender as groups know it: the id and the host that DescribeGroups will tell."""
+        host = self.client_address.rpartition(":")[0] or self.client_address
+        return Caller(self.version, self.client_id or "", f"/{host}")

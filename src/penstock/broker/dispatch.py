@@ -2,8 +2,9 @@
 
 `HANDLERS` is the truth about what this broker can do: ApiVersions answers from it, and
 docs/support.md is made from it. `PEER_HANDLERS` is what brokers ask of each other, on their own
-listener alone. Errors become codes here and nowhere else. Topics, logs and records are the
-handlers' business.
+listener alone. Each route knows which right it needs, for whoever will check it. What a handler
+raises becomes an answer here and nowhere else. Topics, logs and records are the handlers'
+business.
 """
 
 import importlib
@@ -15,10 +16,15 @@ from functools import partial
 from types import CoroutineType, ModuleType
 from typing import Any, cast
 
-from penstock.broker.context import ANONYMOUS, Broker, RequestContext
+from penstock.broker.between_brokers import SENT_BY_BROKERS, SENT_BY_OPERATORS
+from penstock.broker.context import Broker, RequestContext
+from penstock.broker.error_answers import fail
 from penstock.broker.quotas.bill import Bill, bill_for
-from penstock.errors import ErrorCode, ProtocolError, UnknownServerError
-from penstock.net.connection import Answer, CloseConnection, Connection, Parts
+from penstock.broker.slices import LISTS, in_slices
+from penstock.errors import ErrorCode, ProtocolError, UnknownServerError, error_for
+from penstock.net.connection import Answer, CloseConnection, IncomingConnection
+from penstock.net.session import Session
+from penstock.net.transport import Parts
 from penstock.protocol.apis import (
     ApiKey,
     Request,
@@ -34,6 +40,8 @@ from penstock.protocol.headers import (
 )
 from penstock.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from penstock.protocol.primitives import MalformedMessage
+from penstock.security.acls.required import RequiredRight, required
+from penstock.security.acls.rules import AclOperation
 from penstock.telemetry.metrics import Metrics, RequestMetrics
 
 log = logging.getLogger("kafka.server.KafkaApis")
@@ -64,6 +72,9 @@ HANDLERS: dict[ApiKey, str] = {
     ApiKey.END_TXN: "end_txn",
     ApiKey.WRITE_TXN_MARKERS: "write_txn_markers",
     ApiKey.TXN_OFFSET_COMMIT: "txn_offset_commit",
+    ApiKey.DESCRIBE_ACLS: "describe_acls",
+    ApiKey.CREATE_ACLS: "create_acls",
+    ApiKey.DELETE_ACLS: "delete_acls",
     ApiKey.DESCRIBE_CONFIGS: "describe_configs",
     ApiKey.ALTER_CONFIGS: "alter_configs",
     ApiKey.ALTER_REPLICA_LOG_DIRS: "alter_replica_log_dirs",
@@ -77,6 +88,8 @@ HANDLERS: dict[ApiKey, str] = {
     ApiKey.OFFSET_DELETE: "offset_delete",
     ApiKey.DESCRIBE_CLIENT_QUOTAS: "describe_client_quotas",
     ApiKey.ALTER_CLIENT_QUOTAS: "alter_client_quotas",
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: "describe_user_scram_credentials",
+    ApiKey.UPDATE_FEATURES: "update_features",
     ApiKey.DESCRIBE_CLUSTER: "describe_cluster",
     ApiKey.DESCRIBE_PRODUCERS: "describe_producers",
     ApiKey.DESCRIBE_TRANSACTIONS: "describe_transactions",
@@ -96,7 +109,23 @@ PEER_HANDLERS: dict[ApiKey, str] = {
     ApiKey.REPLICA_ENDS: "replica_ends",
 }
 
-# What only the controller can do; other brokers pass it on (broker/forwarding.py).
+# Understood only to be refused, and never advertised: clients of groups that are not served.
+REFUSED: dict[ApiKey, str] = dict.fromkeys(
+    (
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+        ApiKey.STREAMS_GROUP_DESCRIBE,
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+    ),
+    "unserved",
+)
+
+# What only the controller can do; other brokers pass it on (broker/membership/forwarding.py).
 CONTROLLER_APIS = frozenset(
     {
         ApiKey.CREATE_TOPICS,
@@ -117,6 +146,9 @@ _UNSTABLE_FROM = {ApiKey.INIT_PRODUCER_ID: 6}
 _KEY_AND_VERSION = struct.Struct(">hh")
 _CORRELATION_ID = struct.Struct(">i")
 _SIZE_AND_CORRELATION_ID = struct.Struct(">ii")
+# A request beyond this is a list of thousands; to read it takes longer than others should wait.
+# Produce is no such list, however long it is: its records are not looked at.
+_LARGE_REQUEST_BYTES = 64 * 1024
 _HEADER_BYTES_MIN = 8  # Key, version and correlation id, which every header of any time has.
 
 
@@ -130,15 +162,23 @@ class Route:
         "handle",
         "header_tail",
         "metrics",
+        "needs",
         "version",
     )
 
     def __init__(
-        self, api_key: ApiKey, version: int, module: ModuleType, metrics: RequestMetrics
+        self,
+        api_key: ApiKey,
+        version: int,
+        module: ModuleType,
+        metrics: RequestMetrics,
+        *,
+        serves_brokers: bool = True,
     ) -> None:
         self.api_key = api_key
         self.version = version
         self.metrics = metrics
+        self.needs: tuple[RequiredRight, ...] = required(api_key, version)  # Nobody checks it yet.
         # What the response header of this version has behind the correlation id.
         self.header_tail = encode_response_header(api_key, version, 0)[_CORRELATION_ID.size :]
         # Bytes after the request are not looked at, as in Apache Kafka: librdkafka leaves three
@@ -146,13 +186,33 @@ class Route:
         self.decode: Callable[..., tuple[Any, int]] = request_class(api_key).decode_prefix
         self.handle: Callable[[Any, RequestContext], Any] = module.handle
         if api_key in CONTROLLER_APIS:
-            self.handle = partial(_by_the_controller, module)
+            self.handle = partial(_handle_at_controller, module)
+        elif api_key in LISTS:
+            self.handle = in_slices(module.handle, LISTS[api_key])
+        is_for_brokers = api_key in SENT_BY_BROKERS and api_key not in SENT_BY_OPERATORS
+        if is_for_brokers and not serves_brokers:
+            self.handle = partial(_refuse_brokers, self.needs, self.handle)
         self.error_response: Callable[[Any, ProtocolError], Any] = getattr(
             module, "error_response", None
-        ) or _plain_error_response(api_key)
+        ) or partial(_answer_plainly, api_key)
 
-    def framed(self, correlation_id: int, response: Any) -> Parts:
-        """The answer as it goes out: its size, its header, its body."""
+    def answer_error(self, request: Any, error: Exception) -> Any:
+        """What a handler raised, as the answer to its request.
+
+        Of an error of ours the client gets a code, and the log the traceback.
+        """
+        if isinstance(error, CloseConnection):
+            raise error
+        if not isinstance(error, ProtocolError):
+            name = api_name(self.api_key)
+            log.error("%s version %d failed unexpectedly", name, self.version, exc_info=error)
+            error = UnknownServerError("see the broker's log")
+        response = self.error_response(request, error)
+        self.metrics.fail(error.code.name)
+        return response
+
+    def frame(self, correlation_id: int, response: Any) -> Parts:
+        """Put size and header in front of a response: the parts as they go out."""
         parts: Parts = response.encode_parts(self.version)
         size = _CORRELATION_ID.size + len(self.header_tail)
         for part in parts:
@@ -165,101 +225,109 @@ class Route:
         return parts
 
 
-def _by_the_controller(module: ModuleType, request: Any, context: RequestContext) -> Any:
-    """Here, if this broker is the controller, or it is passed on to the one that is."""
+def _refuse_brokers(
+    needs: tuple[RequiredRight, ...],
+    handle: Callable[[Any, RequestContext], Any],
+    request: Any,
+    context: RequestContext,
+) -> Any:
+    """Handle what clients send; what only brokers send did not come in on their listener."""
+    key, version = request.api_key, context.version
+    if not SENT_BY_BROKERS[key](request, version):
+        return handle(request, context)
+    name = context.broker.config.inter_broker_listener_name
+    raise error_for(
+        _code_for_strangers(needs),
+        f"{api_name(key)} of this kind is served to brokers on the listener {name} alone",
+    )
+
+
+def _code_for_strangers(needs: tuple[RequiredRight, ...]) -> ErrorCode:
+    """The code for somebody who is no broker: without the right to act for the cluster."""
+    for check in needs:
+        found: RequiredRight | None = check
+        while found is not None:
+            if found.operation is AclOperation.CLUSTER_ACTION:
+                return found.code
+            found = found.instead
+    return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+def _handle_at_controller(module: ModuleType, request: Any, context: RequestContext) -> Any:
+    """Handle it here, if this broker is the controller, or pass it on to the one that is."""
     broker = context.broker
     if broker.forwarder is None:
         return module.handle(request, context)
     if broker.controller is not None:
-        return _patiently(module, request, context)
+        return _handle_patiently(module, request, context)
     pass_on = getattr(module, "pass_on", None)  # Where a part of it is this broker's own matter.
     if pass_on is not None:
         return pass_on(request, context, broker.forwarder)
     return broker.forwarder.forward(request, context)
 
 
-async def _patiently(module: ModuleType, request: Any, context: RequestContext) -> Any:
+async def _handle_patiently(module: ModuleType, request: Any, context: RequestContext) -> Any:
     """While ZooKeeper is away, a client's request waits for it as long as the client does."""
-    from penstock.broker.forwarding import timeout_s_of
-    from penstock.meta.patience import patient_for
+    from penstock.broker.membership.forwarding import timeout_s_of
+    from penstock.meta.deadline import deadline_in
 
-    with patient_for(timeout_s_of(request)):
+    with deadline_in(timeout_s_of(request)):
         response = module.handle(request, context)
         return await response if type(response) is CoroutineType else response
 
 
-def _plain_error_response(api_key: ApiKey) -> Callable[[Any, ProtocolError], Any]:
-    def answer(_request: Any, error: ProtocolError) -> Any:
-        response = response_class(api_key)()
-        if not hasattr(response, "error_code"):
-            raise CloseConnection(f"{api_key.name} failed and cannot say so: {error}")
-        response.error_code = int(error.code)
-        if hasattr(response, "error_message"):
-            response.error_message = str(error)
-        return response
-
-    return answer
+def _answer_plainly(api_key: ApiKey, _request: Any, error: ProtocolError) -> Any:
+    """For an API whose response says at its top what went wrong."""
+    response = response_class(api_key)()
+    if not hasattr(response, "error_code"):
+        raise CloseConnection(f"{api_key.name} failed and cannot say so: {error}")
+    return fail(response, error)
 
 
 class Dispatcher:
     """Serves the frames of one listener."""
 
-    def __init__(
-        self,
-        broker: Broker,
-        *,
-        listener: str,
-        pull_lost: Callable[[int, int], None] | None = None,
-    ) -> None:
+    def __init__(self, broker: Broker, *, listener: str) -> None:
         self._broker = broker
         self._quotas = broker.quotas
-        self._listener = listener
-        self._is_for_peers = (
-            broker.peers is not None and listener == broker.config.inter_broker_listener_name
+        self._own = Session(listener=listener, address="")  # For what the broker asks itself.
+        # Where there is one listener it is the brokers' as well, whatever its name.
+        config = broker.config
+        self._serves_brokers = (
+            listener == config.inter_broker_listener_name or len(config.listeners) == 1
         )
-        # Told the broker and its epoch when the connection it pulls images on is gone.
-        self._pull_lost = pull_lost
         self._routes: dict[tuple[int, int], Route] = {}  # By API key and version.
 
-    def __call__(self, connection: Connection, frame: memoryview) -> Answer:
+    def __call__(self, connection: IncomingConnection, frame: memoryview) -> Answer:
         started_s = time.perf_counter()
         if len(frame) < _HEADER_BYTES_MIN:
             raise CloseConnection(f"a request of {len(frame)} bytes has no header")
         wanted = _KEY_AND_VERSION.unpack_from(frame)
         route = self._routes.get(wanted) or self._find_route(*wanted)
         if route is None:
-            return _unknown_api_versions(frame, self._broker.metrics)
+            return _answer_unknown_version(frame, self._broker.metrics)
+        if len(frame) > _LARGE_REQUEST_BYTES and route.api_key is not ApiKey.PRODUCE:
+            connection.hold()
+            return self._serve_large(route, bytearray(frame), connection)
         try:
             header, body_at = decode_request_header(frame)
             request, _ = route.decode(frame, route.version, body_at)
         except MalformedMessage as error:
             raise CloseConnection(f"a malformed {route.api_key.name} request: {error}") from None
-        context = RequestContext(self._broker, header, self._listener, connection.peer)
-        if route.api_key is ApiKey.IMAGE_FETCH and self._pull_lost is not None:
-            connection.on_close = partial(self._pull_lost, request.broker_id, request.broker_epoch)
+        context = RequestContext(self._broker, header, connection.session)
         bill = None
         if self._quotas.is_active:
-            bill = bill_for(
-                self._quotas,
-                route.api_key,
-                request,
-                context=context,
-                connection=connection,
-                request_bytes=len(frame),
-            )
+            bill = bill_for(route.api_key, request, context, connection, len(frame))
         try:
             response = route.handle(request, context)
-        except ProtocolError as error:
-            response = route.error_response(request, error)
-            route.metrics.fail(error.code.name)
-        except CloseConnection:
-            raise
-        except Exception as error:  # noqa: BLE001 - logged with its traceback, told as a code
-            response = _unexpected(route, request, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+            response = route.answer_error(request, error)
         if type(response) is CoroutineType:
+            if context.holds:
+                connection.hold()
             if bill is not None:
                 bill.note_time(time.perf_counter() - started_s)
-            return self._later(route, request, context, response, started_s, bill)
+            return self._serve_later(route, request, context, response, started_s, bill)
         took_s = time.perf_counter() - started_s
         route.metrics.observe(took_s)
         if bill is not None:
@@ -267,47 +335,23 @@ class Dispatcher:
             bill.settle(response)
         if response is None:
             return None
-        return route.framed(header.correlation_id, response)
+        return route.frame(header.correlation_id, response)
 
-    async def handle(
-        self,
-        request: Request,
-        version: int,
-        *,
-        client_id: str | None = None,
-        client_address: str = "",
-        principal: str = ANONYMOUS,
-        listener: str | None = None,
-    ) -> Response | None:
-        """The answer to a request that came without a socket; None: it wants none.
+    async def _serve_large(
+        self, route: Route, frame: bytearray, connection: IncomingConnection
+    ) -> Parts | None:
+        """A request that takes long to read: done elsewhere, and so is writing the answer."""
+        started_s = time.perf_counter()
+        header, request = await self._broker.slow_lane.run(partial(_decode, route, frame))
+        context = RequestContext(self._broker, header, connection.session)
+        context.is_large = True
+        bill = None
+        if self._quotas.is_active:
+            bill = bill_for(route.api_key, request, context, connection, len(frame))
+        response = _handle(route, request, context)
+        return await self._serve_later(route, request, context, response, started_s, bill)
 
-        For what this broker asks itself, for requests that were passed on, and for brokers that
-        live together in one process on a simulated network.
-        """
-        key = request.api_key
-        route = self._routes.get((key, version)) or self._find_route(key, version)
-        if route is None:
-            raise CloseConnection(f"version {version} of {api_name(key)} is not served")
-        header = RequestHeader(key, version, 0, client_id)
-        context = RequestContext(
-            self._broker, header, listener or self._listener, client_address, principal
-        )
-        try:
-            response = route.handle(request, context)
-            if type(response) is CoroutineType:
-                response = await response
-        except ProtocolError as error:
-            response = route.error_response(request, error)
-            route.metrics.fail(error.code.name)
-        except CloseConnection:
-            raise
-        except Exception as error:  # noqa: BLE001 - logged with its traceback, told as a code
-            response = _unexpected(route, request, error)
-        if context.throttle_ms and hasattr(response, "throttle_time_ms"):
-            response.throttle_time_ms = context.throttle_ms
-        return cast("Response | None", response)
-
-    async def _later(
+    async def _serve_later(
         self,
         route: Route,
         request: Any,
@@ -318,28 +362,53 @@ class Dispatcher:
     ) -> Parts | None:
         try:
             answer = await (response if bill is None else bill.timed(response))
-        except ProtocolError as error:
-            answer = route.error_response(request, error)
-            route.metrics.fail(error.code.name)
-        except CloseConnection:
-            raise
-        except Exception as error:  # noqa: BLE001 - logged with its traceback, told as a code
-            answer = _unexpected(route, request, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+            answer = route.answer_error(request, error)
         route.metrics.observe(time.perf_counter() - started_s)
         if bill is not None:
             bill.settle(answer)
         if answer is None:
             return None
-        return route.framed(context.header.correlation_id, answer)
+        frame = partial(route.frame, context.header.correlation_id, answer)
+        return await self._broker.slow_lane.run(frame) if context.is_large else frame()
+
+    async def handle(
+        self,
+        request: Request,
+        version: int,
+        *,
+        client_id: str | None = None,
+        session: Session | None = None,
+    ) -> Response | None:
+        """The answer to a request that came without a socket; None: it wants none.
+
+        For requests that were passed on, for brokers that live together in one process on a
+        simulated network, and without a session for what this broker asks itself.
+        """
+        key = request.api_key
+        route = self._routes.get((key, version)) or self._find_route(key, version)
+        if route is None:
+            raise CloseConnection(f"version {version} of {api_name(key)} is not served")
+        header = RequestHeader(key, version, 0, client_id)
+        context = RequestContext(self._broker, header, session or self._own)
+        try:
+            response = await _handle(route, request, context)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the asker gets an answer
+            response = route.answer_error(request, error)
+        if context.throttle_ms and hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = context.throttle_ms
+        return cast("Response | None", response)
 
     def _find_route(self, key: int, version: int) -> Route | None:
         """The route of a version served for the first time; None: an unknown ApiVersions."""
         try:
             api_key = ApiKey(key)
-            if not (self._is_for_peers and api_key in PEER_HANDLERS):
-                HANDLERS[api_key]
-        except (ValueError, KeyError):
-            raise CloseConnection(f"API key {key} is not served") from None
+        except ValueError:
+            raise CloseConnection(f"there is no API with the key {key}") from None
+        is_ours = api_key in HANDLERS or api_key in REFUSED
+        is_peers = self._serves_brokers and self._broker.peers is not None
+        if not is_ours and not (is_peers and api_key in PEER_HANDLERS):
+            raise CloseConnection(f"{api_name(api_key)} (API key {key}) is not served")
         served = versions_of(api_key)
         if version not in served:
             if api_key is ApiKey.API_VERSIONS:
@@ -348,7 +417,9 @@ class Dispatcher:
                 f"version {version} of {api_name(api_key)} is not served, "
                 f"{served[0]} to {served[-1]} are"
             )
-        route = self._routes[key, version] = _route(api_key, version, self._broker.metrics)
+        route = self._routes[key, version] = _make_route(
+            api_key, version, self._broker.metrics, serves_brokers=self._serves_brokers
+        )
         return route
 
 
@@ -357,26 +428,35 @@ def api_name(api_key: ApiKey) -> str:
     return "".join(word.capitalize() for word in api_key.name.split("_"))
 
 
-def _route(api_key: ApiKey, version: int, metrics: Metrics) -> Route:
-    name = HANDLERS.get(api_key) or PEER_HANDLERS[api_key]
+def _make_route(
+    api_key: ApiKey, version: int, metrics: Metrics, *, serves_brokers: bool = True
+) -> Route:
+    name = HANDLERS.get(api_key) or REFUSED.get(api_key) or PEER_HANDLERS[api_key]
     module = importlib.import_module(f"penstock.broker.handlers.{name}")
-    return Route(api_key, version, module, metrics.request(api_name(api_key)))
+    counted = metrics.request(api_name(api_key))
+    return Route(api_key, version, module, counted, serves_brokers=serves_brokers)
 
 
-def _unexpected(route: Route, request: Any, error: Exception) -> Any:
-    """An error of ours: the client gets a code, the log gets the traceback."""
-    name, version = api_name(route.api_key), route.version
-    log.error("%s version %d failed unexpectedly", name, version, exc_info=error)
-    route.metrics.fail(ErrorCode.UNKNOWN_SERVER_ERROR.name)
-    return route.error_response(request, UnknownServerError("see the broker's log"))
+def _decode(route: Route, frame: bytearray) -> tuple[RequestHeader, Any]:
+    try:
+        header, body_at = decode_request_header(memoryview(frame))
+        request, _ = route.decode(memoryview(frame), route.version, body_at)
+    except MalformedMessage as error:
+        raise CloseConnection(f"a malformed {route.api_key.name} request: {error}") from None
+    return header, request
 
 
-def _unknown_api_versions(frame: memoryview, metrics: Metrics) -> Parts:
+async def _handle(route: Route, request: Any, context: RequestContext) -> Any:
+    response = route.handle(request, context)
+    return await response if type(response) is CoroutineType else response
+
+
+def _answer_unknown_version(frame: memoryview, metrics: Metrics) -> Parts:
     """Tell a client from the future what we speak, in the oldest form there is (KIP-511)."""
     (correlation_id,) = _CORRELATION_ID.unpack_from(frame, _KEY_AND_VERSION.size)
     response = api_versions_response(served_versions())
     response.error_code = ErrorCode.UNSUPPORTED_VERSION
-    return _route(ApiKey.API_VERSIONS, 0, metrics).framed(correlation_id, response)
+    return _make_route(ApiKey.API_VERSIONS, 0, metrics).frame(correlation_id, response)
 
 
 def api_versions_response(served: Mapping[ApiKey, range]) -> ApiVersionsResponse:

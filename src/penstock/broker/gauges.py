@@ -2,10 +2,12 @@
 
 import resource
 from collections.abc import Iterator
+from contextlib import suppress
 
 from penstock.broker.context import Broker
-from penstock.cluster.image import NO_LEADER
+from penstock.cluster.image.image import NO_LEADER
 from penstock.groups.coordinator import GROUP_STATES
+from penstock.telemetry import families
 from penstock.telemetry.metrics import Gauge
 
 
@@ -15,6 +17,7 @@ def watch_broker(broker: Broker) -> None:
 
     broker.partitions.around.on_copied = copied
     broker.metrics.watch(lambda: _logs(broker))
+    broker.metrics.watch(lambda: _log_dirs(broker))
     broker.metrics.watch(lambda: _partitions(broker))
     broker.metrics.watch(lambda: _cluster(broker))
     broker.metrics.watch(lambda: _groups(broker))
@@ -30,6 +33,16 @@ def _logs(broker: Broker) -> Iterator[Gauge]:
         yield Gauge("kafka_log_log_logendoffset", labels, log.log_end_offset)
         yield Gauge("kafka_log_log_logstartoffset", labels, log.log_start_offset)
         yield Gauge("kafka_log_log_numlogsegments", labels, len(log.segments))
+
+
+def _log_dirs(broker: Broker) -> Iterator[Gauge]:
+    for found in broker.log_dirs.dirs:
+        labels, room = {"logDirectory": str(found.path)}, found.room
+        yield Gauge(families.LOG_DIR_FULL, labels, int(room.is_full))
+        yield Gauge(families.REFUSED_APPENDS, labels, room.refused_count)
+        with suppress(OSError):  # A disk that failed may not even tell its size.
+            yield Gauge(families.LOG_DIR_TOTAL_BYTES, labels, room.total_bytes())
+            yield Gauge(families.LOG_DIR_USABLE_BYTES, labels, room.usable_bytes())
 
 
 def _partitions(broker: Broker) -> Iterator[Gauge]:

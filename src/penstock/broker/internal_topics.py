@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from penstock.broker.context import Broker
-from penstock.cluster.controller import NewTopic
+from penstock.broker.membership.room_for_logs import RoomForLogs
+from penstock.cluster.control.controller import TopicToCreate
+from penstock.cluster.topics.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ErrorCode, ProtocolError, TopicExists, error_for
 from penstock.protocol.messages.create_topics import (
@@ -20,10 +22,7 @@ from penstock.protocol.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.forwarding import Forwarder
-
-CONSUMER_OFFSETS = "__consumer_offsets"
-TRANSACTION_STATE = "__transaction_state"
+    from penstock.broker.membership.forwarding import Forwarder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +97,8 @@ async def create_on_use(broker: Broker, names: Sequence[str]) -> dict[str, Proto
     broker_count = len(broker.image.active_brokers())
     plans = [plan_for(name, broker.config, broker_count=broker_count) for name in names]
     try:
-        outcomes = await _made(broker, plans)
+        RoomForLogs(broker).take(sum(plan.partition_count for plan in plans))
+        outcomes = await _create(broker, plans)
     except ProtocolError as error:
         return dict.fromkeys(names, error)
     return {
@@ -108,9 +108,9 @@ async def create_on_use(broker: Broker, names: Sequence[str]) -> dict[str, Proto
     }
 
 
-async def _made(broker: Broker, plans: Sequence[TopicPlan]) -> dict[str, ProtocolError | None]:
+async def _create(broker: Broker, plans: Sequence[TopicPlan]) -> dict[str, ProtocolError | None]:
     if broker.controller is None and broker.forwarder is not None:
-        return await _made_elsewhere(broker, broker.forwarder, plans)
+        return await _create_through_controller(broker, broker.forwarder, plans)
     made = await broker.acting_controller().create_topics(
         [_new_topic(plan) for plan in plans], validate_only=False
     )
@@ -120,7 +120,7 @@ async def _made(broker: Broker, plans: Sequence[TopicPlan]) -> dict[str, Protoco
     }
 
 
-async def _made_elsewhere(
+async def _create_through_controller(
     broker: Broker, forwarder: "Forwarder", plans: Sequence[TopicPlan]
 ) -> dict[str, ProtocolError | None]:
     """Ask the controller as a client would."""
@@ -137,7 +137,7 @@ async def _made_elsewhere(
             )
             for plan in plans
         ],
-        # A client waits for this with all else it has asked: rather tell it to come again.
+        # The client's whole request waits for this, so it is told to retry instead.
         timeout_ms=0,
     )
     answer = await forwarder.ask(
@@ -153,8 +153,8 @@ async def _made_elsewhere(
     }
 
 
-def _new_topic(plan: TopicPlan) -> NewTopic:
-    return NewTopic(
+def _new_topic(plan: TopicPlan) -> TopicToCreate:
+    return TopicToCreate(
         name=plan.name,
         partition_count=plan.partition_count,
         replication_factor=plan.replication_factor,

@@ -4,7 +4,7 @@
 
 A broker alone and a member of a cluster are the same parts. Alone, the store is a file, this
 broker is its controller from the start and there are no peers. In a cluster all that follows the
-session with the store is in broker/cluster_member.py. Listeners and signals are server.py's.
+session with the store is in membership/cluster_member.py. Listeners and signals are server.py's.
 """
 
 import asyncio
@@ -13,23 +13,25 @@ import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from penstock.broker.adoption import adopt_found_topics
 from penstock.broker.context import Broker, wall_clock_ms
-from penstock.broker.exactly_once import Reach, transactions_of
-from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.fetching.sessions import FetchSessions
 from penstock.broker.gauges import watch_broker
-from penstock.broker.housekeeping import keep_house
-from penstock.broker.image_taking import take_image
-from penstock.broker.producer_ids import ProducerIds
+from penstock.broker.membership.adoption import adopt_found_topics
+from penstock.broker.membership.image_taking import note_image, take_partitions
+from penstock.broker.membership.new_partitions import PartitionOpener
 from penstock.broker.quotas.clients import ClientQuotas
 from penstock.broker.quotas.connections import ConnectionQuotas
-from penstock.broker.quotas.rates import Window
+from penstock.broker.quotas.rates import QuotaWindow
+from penstock.broker.transactions.exactly_once import Reach, transactions_of
+from penstock.broker.transactions.producer_ids import ProducerIds
+from penstock.broker.upkeep.housekeeping import keep_house
 from penstock.cluster import registration, znodes
-from penstock.cluster.controller import Controller
-from penstock.cluster.image import ClusterImage, Endpoint
-from penstock.cluster.registration import Newcomer, Registration
+from penstock.cluster.control.controller import Controller
+from penstock.cluster.image.image import ClusterImage, Endpoint
+from penstock.cluster.registration import BrokerRegistration, Newcomer
 from penstock.cluster.znodes import PreviousShutdown
 from penstock.config.broker import BrokerConfig
 from penstock.config.topic import log_settings
@@ -46,12 +48,12 @@ from penstock.meta.store import (
 )
 from penstock.protocol.primitives import uuid_text
 from penstock.replica.table import PartitionTable
-from penstock.storage.log_config import LogConfig
-from penstock.storage.log_dirs import LogDirs, WantedLog
+from penstock.storage.directories.log_dirs import LogDirs, WantedLog
+from penstock.storage.log.config import LogConfig
 from penstock.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
-    from penstock.broker.office import AddressBook
+    from penstock.broker.membership.controller_location import AddressBook
     from penstock.net.peers import Peers
 
 log = logging.getLogger("kafka.server.KafkaServer")
@@ -112,7 +114,7 @@ async def running(
         broker, was_prepared, before = await begin()
         life = _alone(broker, endpoints, new_uuid, before, is_new=not was_prepared)
     else:
-        broker, _, before = await _begun(begin, config)
+        broker, _, before = await _begin_with_retries(begin, config)
         life = _in_cluster(
             broker, endpoints, new_uuid, peers, addresses, open_store, boot_id, before
         )
@@ -120,8 +122,8 @@ async def running(
         yield broker
 
 
-async def _begun(begin: Callable[[], Awaitable[T]], config: BrokerConfig) -> T:
-    """ZooKeeper may start after this broker, or go and come again while it starts."""
+async def _begin_with_retries(begin: Callable[[], Awaitable[T]], config: BrokerConfig) -> T:
+    """Run `begin` until it succeeds: ZooKeeper may start after this broker, or restart."""
     loop = asyncio.get_running_loop()
     timeout_ms = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
     deadline_s = loop.time() + timeout_ms / 1000
@@ -159,7 +161,7 @@ async def _alone(
     is_new: bool,
 ) -> AsyncIterator[None]:
     try:
-        # Nobody else can have what this disk lost, so a broker alone goes on with what is there.
+        # No other broker has what this disk lost, so a lone broker goes on with what is left.
         newcomer = _newcomer(broker, endpoints, new_uuid, before)
         registered = await registration.register(broker.store, newcomer, now_ms=broker.now_ms())
         controller = await Controller.elect(
@@ -174,19 +176,29 @@ async def _alone(
             await adopt_found_topics(controller, broker.log_dirs, broker_id=broker.broker_id)
         broker.controller = controller
         await _recover_logs(broker, controller.image)
-        take_image(broker, controller.image)
+        newcomers = PartitionOpener(
+            broker.partitions, obey=partial(take_partitions, broker), is_alone=True
+        )
+
+        def take(image: ClusterImage) -> None:
+            note_image(broker, image)
+            newcomers.take(image)
+
+        take(controller.image)
+        await newcomers.wait_until_settled()
         broker.partitions.set_aside_strays(controller.image)
-        controller.subscribe(lambda image: take_image(broker, image))
+        controller.subscribe(take, newcomers.wait_until_settled)
         broker.log_dirs.note_broker_epoch(registered.epoch)
         try:
             yield
         finally:
             await _leave(broker, controller, registered)
+            await newcomers.close()
     finally:
         await broker.store.close()
 
 
-async def _leave(broker: Broker, controller: Controller, registered: Registration) -> None:
+async def _leave(broker: Broker, controller: Controller, registered: BrokerRegistration) -> None:
     """Controlled shutdown: say goodbye while everything still works."""
     try:
         if broker.config.controlled_shutdown_enable:
@@ -194,7 +206,7 @@ async def _leave(broker: Broker, controller: Controller, registered: Registratio
         await registration.withdraw(broker.store, registered)
         await controller.resign()
     except PenstockError as error:
-        # The logs must be closed cleanly all the same; the end of the session says the rest.
+        # Without the controller's answer the logs are still closed cleanly.
         log.warning("The goodbye did not reach the metadata store: %s", error)
 
 
@@ -212,8 +224,8 @@ async def _in_cluster(
     boot_id: str | None,
     prev_shutdown: PreviousShutdown,
 ) -> AsyncIterator[None]:
-    from penstock.broker.cluster_member import ClusterMember
-    from penstock.broker.office import AddressBook
+    from penstock.broker.membership.cluster_member import ClusterMember
+    from penstock.broker.membership.controller_location import AddressBook
 
     member = broker.member = ClusterMember(
         broker,
@@ -238,10 +250,10 @@ async def _previous_shutdown(
     broker: Broker, boot_id: str | None, clean_epoch: int | None
 ) -> PreviousShutdown:
     """What may be missing on these disks; after a crash the logs are recovered first."""
-    from penstock.broker.boot_id import noted_boot_id
+    from penstock.broker.membership.boot_id import noted_boot_id
 
     store, log_dirs = broker.store, broker.log_dirs
-    fence = await registration.stored_fence(store, broker.broker_id)
+    fence = await registration.load_fence(store, broker.broker_id)
     judged = registration.judge_previous_shutdown(
         clean_epoch=clean_epoch,
         last_boot_id=noted_boot_id(log_dirs.paths[0]),
@@ -251,15 +263,15 @@ async def _previous_shutdown(
     if judged is PreviousShutdown.LOSSY:
         log_dirs.set_aside_nameless()
     if not log_dirs.was_clean:
-        await _recover_logs(broker, await _stored_image(broker, store))
+        await _recover_logs(broker, await _load_image(broker, store))
     is_missing = fence is not None and not set(fence.directory_ids) <= set(log_dirs.directory_ids)
-    # A disk that is missing, or failed just now, takes along what was on it.
+    # What was on a disk that is missing or has failed is lost.
     return PreviousShutdown.LOSSY if is_missing or log_dirs.failed else judged
 
 
-async def _stored_image(broker: Broker, store: MetaStore) -> ClusterImage:
-    """Which topics there are, before any controller tells."""
-    from penstock.cluster.image_load import load_configs, load_topics
+async def _load_image(broker: Broker, store: MetaStore) -> ClusterImage:
+    """The topics and settings in the store; no image of a controller has come yet."""
+    from penstock.cluster.image.load import load_configs, load_topics
 
     topics, configs = await load_topics(store), await load_configs(store)
     return ClusterImage(
@@ -291,7 +303,7 @@ async def _recover_logs(broker: Broker, image: ClusterImage) -> None:
         await asyncio.shield(recovering)
     except asyncio.CancelledError:
         log_dirs.stop_recovering()
-        await recovering  # A log that is half read must not meet closed directories.
+        await recovering  # The thread still reads logs, so the directories must not be closed yet.
         raise
 
 
@@ -306,12 +318,12 @@ async def _with_broker_id(
         return config
     chosen = log_dirs.broker_id
     if chosen is None:
-        chosen = _ALONE_BROKER_ID if is_alone else await _generated_id(config, store)
+        chosen = _ALONE_BROKER_ID if is_alone else await _generate_id(config, store)
     return config.with_static({"broker.id": str(chosen)}, is_id_generated=True)
 
 
-async def _generated_id(config: BrokerConfig, store: MetaStore) -> int:
-    """Above all that people may give, each only once: the version of a node that only grows."""
+async def _generate_id(config: BrokerConfig, store: MetaStore) -> int:
+    """A new id above `reserved.broker.max.id`: the version of a node counts the ids given out."""
     if not config.broker_id_generation_enable:
         raise ConfigError(
             "broker.id is not set and broker.id.generation.enable is false: set broker.id"
@@ -393,7 +405,7 @@ def _assemble(
         ),
         quotas=ClientQuotas(
             window=_quota_window(config),
-            mutation_window=Window(
+            mutation_window=QuotaWindow(
                 config.controller_quota_window_num,
                 config.controller_quota_window_size_seconds * 1000,
             ),
@@ -409,13 +421,13 @@ def _assemble(
 
 
 def _reach(broker_id: int, image: Callable[[], ClusterImage], peers: "Peers") -> Reach:
-    from penstock.broker.reach import ClusterReach
+    from penstock.broker.transactions.reach import ClusterReach
 
     return ClusterReach(broker_id=broker_id, image=image, peers=peers)
 
 
-def _quota_window(config: BrokerConfig) -> Window:
-    return Window(config.quota_window_num, config.quota_window_size_seconds * 1000)
+def _quota_window(config: BrokerConfig) -> QuotaWindow:
+    return QuotaWindow(config.quota_window_num, config.quota_window_size_seconds * 1000)
 
 
 def _log_config(broker: Broker, image: ClusterImage, topic: str) -> LogConfig:

@@ -24,19 +24,20 @@ from typing import Any
 from penstock import __version__
 from penstock.broker.context import Broker, wall_clock_ms
 from penstock.broker.dispatch import Dispatcher
-from penstock.broker.failed_disks import FailedDisks
 from penstock.broker.node import running
-from penstock.cluster.image import Endpoint
+from penstock.broker.upkeep.failed_disks import FailedDisks
+from penstock.cluster.image.image import Endpoint
 from penstock.config.broker import BrokerConfig, describe_values
 from penstock.config.listeners import PLAINTEXT, advertised_ports
 from penstock.errors import ConfigError, PenstockError
-from penstock.meta.sqlite import SqliteStore
+from penstock.meta.sqlite.store import SqliteStore
 from penstock.meta.store import MetaStore
 from penstock.net.buffers import BufferPool
 from penstock.net.connection import ConnectionLimits
 from penstock.net.listener import Listener, ListenerLimits
-from penstock.storage.log_dirs import LogDirs
+from penstock.storage.directories.log_dirs import LogDirs
 from penstock.telemetry.logs import set_up_logging
+from penstock.telemetry.loop_watch import LoopWatch, StallWarnings, watched_loop
 from penstock.telemetry.metrics import Metrics
 
 log = logging.getLogger("kafka.server.KafkaServer")
@@ -49,25 +50,28 @@ def main(config: BrokerConfig) -> int:
     """Run until told to stop; the exit code."""
     try:
         set_up_logging()
-        asyncio.run(run(config))
+        loop, watch = watched_loop()
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(run(config, watch))
     except (ConfigError, PenstockError) as error:
         print(f"penstock: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-async def run(config: BrokerConfig) -> None:
+async def run(config: BrokerConfig, watch: LoopWatch | None = None) -> None:
+    """`watch` is the selector of the running loop, where its turns are measured."""
     stopping = asyncio.Event()
     starting = asyncio.current_task()
     assert starting is not None
-    # Told to stop while it waits for the cluster to take it in, it need not wait any longer.
+    # A signal also ends the wait for the cluster to admit this broker.
     has_started = asyncio.Event()
     _stop_on_signals(stopping, lambda: None if has_started.is_set() else starting.cancel())
     try:
-        async with serving(config, halt=_halt) as broker:
+        async with serving(config, halt=_halt, watch=watch) as broker:
             has_started.set()
             log.info("[KafkaServer id=%d] started", broker.broker_id)
-            await _until_stopped_or_failed(broker, stopping)
+            await _wait_until_stopped_or_failed(broker, stopping)
             log.info("[KafkaServer id=%d] shutting down", broker.broker_id)
     except asyncio.CancelledError:
         if has_started.is_set() or not stopping.is_set():
@@ -77,8 +81,8 @@ async def run(config: BrokerConfig) -> None:
     log.info("[KafkaServer id=%d] shut down completed", broker.broker_id)
 
 
-async def _until_stopped_or_failed(broker: Broker, stopping: asyncio.Event) -> None:
-    """Until a signal comes, or the cluster has no place for this broker any more."""
+async def _wait_until_stopped_or_failed(broker: Broker, stopping: asyncio.Event) -> None:
+    """Return when a signal comes; raises what ends this broker's membership for good."""
     waits: list[asyncio.Task[Any]] = [asyncio.create_task(stopping.wait())]
     if broker.member is not None:
         waits.append(asyncio.create_task(broker.member.until_over()))
@@ -93,7 +97,10 @@ async def _until_stopped_or_failed(broker: Broker, stopping: asyncio.Event) -> N
 
 @asynccontextmanager
 async def serving(
-    config: BrokerConfig, *, halt: Callable[[], None] = lambda: None
+    config: BrokerConfig,
+    *,
+    halt: Callable[[], None] = lambda: None,
+    watch: LoopWatch | None = None,
 ) -> AsyncIterator[Broker]:
     """A broker that answers requests while the context is open.
 
@@ -104,7 +111,7 @@ async def serving(
     executor = ThreadPoolExecutor(config.background_threads, "background")
     asyncio.get_running_loop().set_default_executor(executor)
     async with AsyncExitStack() as stack:
-        log_dirs = stack.enter_context(_opened(config))
+        log_dirs = stack.enter_context(_open_log_dirs(config))
         failed_disks = FailedDisks(log_dirs, is_alone=not config.zookeeper_connect, halt=halt)
         log.info("Penstock %s", __version__)
         logging.getLogger("kafka.server.KafkaConfig").info("%s", describe_values(config))
@@ -113,17 +120,21 @@ async def serving(
         listeners = _bind(config, stack)
         node = (_in_cluster if config.zookeeper_connect else _alone)(config, log_dirs, listeners)
         broker = await stack.enter_async_context(node)
+        stack.callback(broker.slow_lane.close)
         failed_disks.serve(broker)
         if config.metrics_listeners:
             await stack.enter_async_context(_metrics_endpoint(config, broker.metrics))
         _open_doors(broker, listeners)
         stack.push_async_callback(_close_doors, broker, listeners)
         # Before the doors close: members that wait for a rebalance would hold them open.
-        stack.push_async_callback(broker.groups.close)
+        stack.callback(broker.groups.close)
         stack.callback(broker.transactions.coordinator.close)
         if broker.member is not None:
             stack.push_async_callback(broker.member.hand_over)
         _settle_memory()
+        if watch is not None:
+            broker.metrics.watch(watch.gauges)
+            stack.enter_context(StallWarnings(watch))
         yield broker
 
 
@@ -131,9 +142,10 @@ async def serving(
 async def _alone(
     config: BrokerConfig, log_dirs: LogDirs, listeners: list[Listener]
 ) -> AsyncIterator[Broker]:
+    first = log_dirs.dirs[0]
     async with running(
         config,
-        open_store=partial(SqliteStore.open, log_dirs.paths[0] / METADATA_FILE),
+        open_store=partial(SqliteStore.open, first.path / METADATA_FILE, make_room=first.room.give),
         log_dirs=log_dirs,
         endpoints=_endpoints(config, listeners),
     ) as broker:
@@ -145,10 +157,10 @@ async def _in_cluster(
     config: BrokerConfig, log_dirs: LogDirs, listeners: list[Listener]
 ) -> AsyncIterator[Broker]:
     # A broker alone does without all of these.
-    from penstock.broker.boot_id import present_boot_id
-    from penstock.broker.office import AddressBook
-    from penstock.meta.guardian import Guardian, spawn_guardian
-    from penstock.meta.zookeeper import ZkStore
+    from penstock.broker.membership.boot_id import present_boot_id
+    from penstock.broker.membership.controller_location import AddressBook
+    from penstock.meta.guardian.guardian import Guardian, spawn_guardian
+    from penstock.meta.zookeeper.store import ZkStore
     from penstock.net.outgoing import TcpPeers
 
     connect = config.zookeeper_connect
@@ -253,12 +265,15 @@ def _allow_open_files() -> None:
 
 
 @contextmanager
-def _opened(config: BrokerConfig) -> Iterator[LogDirs]:
+def _open_log_dirs(config: BrokerConfig) -> Iterator[LogDirs]:
+    manager = logging.getLogger("kafka.log.LogManager")
     log_dirs = LogDirs.open(
         config.log_dirs,
         now_ms=wall_clock_ms(),
         recovery_threads=config.num_recovery_threads_per_data_dir,
-        report=logging.getLogger("kafka.log.LogManager").info,
+        reserve_bytes=config.log_dir_reserve_bytes,
+        report=manager.info,
+        warn=manager.warning,
     )
     try:
         yield log_dirs
@@ -325,11 +340,7 @@ def _metrics_endpoint(
 def _open_doors(broker: Broker, listeners: list[Listener]) -> None:
     for listener in listeners:
         listener.start(
-            Dispatcher(
-                broker,
-                listener=listener.name,
-                pull_lost=broker.member.pull_lost if broker.member else None,
-            ),
+            Dispatcher(broker, listener=listener.name),
             broker.metrics.listener(listener.name),
             broker.connection_quotas,
         )
@@ -355,12 +366,14 @@ async def _close_doors(broker: Broker, listeners: list[Listener]) -> None:
     for listener in listeners:
         listener.stop_accepting()
     broker.is_stopping = True
+    if broker.controller is not None:
+        broker.controller.make_no_more_topics()
     broker.partitions.wake_readers()
     await asyncio.gather(*(listener.drain(_DRAIN_S) for listener in listeners))
 
 
 def _halt() -> None:
-    """At once, from whatever thread: nothing is flushed, noted or answered any more."""
+    """End the process at once, from any thread: nothing is flushed, noted or answered."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -375,7 +388,7 @@ def _stop_on_signals(stopping: asyncio.Event, on_stop: Callable[[], object]) -> 
         stopping.set()
         on_stop()
         for number in numbers:
-            # The next one is the kernel's: at once, even while a flush holds up the event loop.
+            # The next signal ends the process at once, even while a flush blocks the event loop.
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
 

@@ -7,7 +7,7 @@ which response is for the handlers of Metadata, DescribeCluster and their kin.
 
 from collections.abc import Collection, Iterable, Mapping
 
-from penstock.cluster.image import NO_LEADER, ClusterImage, Endpoint, PartitionImage
+from penstock.cluster.image.image import NO_LEADER, ClusterImage, Endpoint, PartitionImage
 
 # Bit n stands for operation n of Kafka's access rules. Without an authorizer everybody may do all
 # that can be done to a topic or to the cluster.

@@ -55,7 +55,7 @@ def bootstrap_of(
         return brokers_behind(str(zookeeper), settings)
     named = (settings or {}).get("bootstrap.servers")
     if not named:
-        parser.error('Missing required argument "[bootstrap-server]"')
+        parser.error(parser.missing.format("bootstrap-server"))
     return str(named)
 
 
@@ -64,15 +64,15 @@ def brokers_behind(address: str, settings: Mapping[str, object] | None = None) -
 
     A broker alone keeps its metadata itself; it may be named here in place of a ZooKeeper.
     """
-    from penstock.client.connection import Connection, parse_addresses
     from penstock.client.errors import ClientError
-    from penstock.client.security import Security
+    from penstock.client.wire.connection import BrokerConnection, parse_addresses
+    from penstock.client.wire.security import Security
 
     security = Security.from_settings(settings or {})
     servers = address.partition("/")[0]  # What follows a slash is a path inside ZooKeeper.
     for host, port in parse_addresses(servers):
         try:
-            Connection(host, port, "penstock-tools", timeout_s=5, security=security).close()
+            BrokerConnection(host, port, "penstock-tools", timeout_s=5, security=security).close()
         except ClientError:
             continue
         return f"{host}:{port}"
@@ -92,6 +92,11 @@ def admin_of(parser: ToolParser, options: argparse.Namespace) -> "Admin":
     """An Admin for the cluster that the options name."""
     from penstock.client.admin import Admin
 
+    return Admin(settings_of(parser, options))
+
+
+def settings_of(parser: ToolParser, options: argparse.Namespace) -> dict[str, object]:
+    """The client's settings: those of its file, and the cluster that the options name."""
     settings: dict[str, object] = dict(settings_from(options.command_config))
     settings["bootstrap.servers"] = bootstrap_of(parser, options, settings)
-    return Admin(settings)
+    return settings

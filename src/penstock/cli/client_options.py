@@ -7,9 +7,10 @@ import argparse
 import logging
 from collections.abc import Mapping, Sequence
 
+from penstock.cli.bootstrap import bootstrap_of
 from penstock.cli.parser import ToolParser, key_values, settings_from
-from penstock.client.cluster import ClusterClient
-from penstock.client.security import Security
+from penstock.client.wire.cluster import ClusterClient
+from penstock.client.wire.security import Security
 
 
 def add_client_options(parser: ToolParser, role: str, *, many: bool = False) -> None:
@@ -35,24 +36,33 @@ def add_client_options(parser: ToolParser, role: str, *, many: bool = False) -> 
 
 
 def client_settings(
+    parser: ToolParser,
     options: argparse.Namespace,
     defaults: Mapping[str, object],
     own: Mapping[str, object],
 ) -> dict[str, object]:
-    """All settings in their order of precedence; `own` of None was not given."""
+    """All settings in their order of precedence, and the cluster's address; `own` of None was not
+    given. A missing address ends the process."""
     settings: dict[str, object] = dict(defaults)
     words = key_values(options.command_property, "--command-property")
     settings.update(settings_from(options.command_config))
     settings.update(words)
     settings.update({key: value for key, value in own.items() if value is not None})
+    settings["bootstrap.servers"] = bootstrap_of(parser, options, settings)
     return settings
 
 
 def quiet_librdkafka() -> None:
-    """librdkafka logs every broken connection; a tool says the one sentence that matters."""
+    """A tool says the one sentence that matters; of the log, only that a broker cannot be reached.
+
+    That is worth a line while a tool runs, and another when the broker is back.
+    """
     log = logging.getLogger("penstock.client")
     log.addHandler(logging.NullHandler())
     log.propagate = False
+    shown = logging.StreamHandler()
+    shown.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    logging.getLogger("penstock.client.connections").addHandler(shown)
 
 
 def reach(settings: Mapping[str, object], topics: Sequence[str], *, create: bool) -> dict[str, int]:

@@ -13,71 +13,180 @@ from typing import NamedTuple, cast
 
 
 class Tool(NamedTuple):
-    """A command: its name behind `penstock`, its names of its own, what it is for."""
+    """A command: its name behind `penstock`, where it is, its names of its own, what it is for."""
 
     name: str
+    place: str  # Below penstock.cli.tools.
     commands: tuple[str, ...]
     summary: str
 
     @property
     def module(self) -> str:
-        return f"penstock.cli.tools.{self.name.replace('-', '_')}"
+        return f"penstock.cli.tools.{self.place}"
 
 
 TOOLS = (
-    Tool("server", ("kafka-server-start",), "start a broker"),
-    Tool("server-stop", ("kafka-server-stop",), "stop the brokers of this machine"),
-    Tool("zookeeper", ("zookeeper-server-start",), "start a ZooKeeper server"),
+    Tool("server", "servers.server", ("kafka-server-start",), "start a broker"),
     Tool(
-        "zookeeper-stop", ("zookeeper-server-stop",), "stop the ZooKeeper servers of this machine"
+        "server-stop",
+        "servers.server_stop",
+        ("kafka-server-stop",),
+        "stop the brokers of this machine",
     ),
-    Tool("zookeeper-shell", ("zookeeper-shell",), "look at the nodes in ZooKeeper, change them"),
-    Tool("topics", ("kafka-topics",), "create, list, describe, alter and delete topics"),
-    Tool("console-producer", ("kafka-console-producer",), "send the lines of standard input"),
-    Tool("console-consumer", ("kafka-console-consumer",), "print the records of a topic"),
-    Tool("consumer-groups", ("kafka-consumer-groups",), "list, describe and reset groups"),
-    Tool("groups", ("kafka-groups",), "list groups of all kinds"),
-    Tool("transactions", ("kafka-transactions",), "show transactions and end those that hang"),
-    Tool("get-offsets", ("kafka-get-offsets",), "print first, last or timed offsets"),
-    Tool("configs", ("kafka-configs",), "show and change settings of topics and brokers"),
-    Tool("dump-log", ("kafka-dump-log",), "print the files of a data directory"),
-    Tool("log-dirs", ("kafka-log-dirs", "kafka-log-dir"), "show the use of data directories"),
-    Tool("reassign-partitions", ("kafka-reassign-partitions",), "move partitions to other brokers"),
-    Tool("leader-election", ("kafka-leader-election",), "give partitions their preferred leader"),
+    Tool(
+        "zookeeper", "zookeeper.zookeeper", ("zookeeper-server-start",), "start a ZooKeeper server"
+    ),
+    Tool(
+        "zookeeper-stop",
+        "zookeeper.zookeeper_stop",
+        ("zookeeper-server-stop",),
+        "stop the ZooKeeper servers of this machine",
+    ),
+    Tool(
+        "zookeeper-shell",
+        "zookeeper.zookeeper_shell",
+        ("zookeeper-shell",),
+        "look at the nodes in ZooKeeper, change them",
+    ),
+    Tool(
+        "topics",
+        "topics.topics",
+        ("kafka-topics",),
+        "create, list, describe, alter and delete topics",
+    ),
+    Tool(
+        "console-producer",
+        "records.console_producer",
+        ("kafka-console-producer",),
+        "send the lines of standard input",
+    ),
+    Tool(
+        "console-consumer",
+        "records.console_consumer",
+        ("kafka-console-consumer",),
+        "print the records of a topic",
+    ),
+    Tool(
+        "consumer-groups",
+        "groups.consumer_groups",
+        ("kafka-consumer-groups",),
+        "list, describe and reset groups",
+    ),
+    Tool("groups", "groups.groups", ("kafka-groups",), "list groups of all kinds"),
+    Tool(
+        "transactions",
+        "transactions.transactions",
+        ("kafka-transactions",),
+        "show transactions and end those that hang",
+    ),
+    Tool(
+        "get-offsets",
+        "records.get_offsets",
+        ("kafka-get-offsets",),
+        "print first, last or timed offsets",
+    ),
+    Tool(
+        "configs",
+        "configs.configs",
+        ("kafka-configs",),
+        "show and change settings of topics and brokers",
+    ),
+    Tool(
+        "dump-log", "dump_log.dump_log", ("kafka-dump-log",), "print the files of a data directory"
+    ),
+    Tool(
+        "log-dirs",
+        "replicas.log_dirs",
+        ("kafka-log-dirs", "kafka-log-dir"),
+        "show the use of data directories",
+    ),
+    Tool(
+        "reassign-partitions",
+        "replicas.reassign_partitions",
+        ("kafka-reassign-partitions",),
+        "move partitions to other brokers",
+    ),
+    Tool(
+        "leader-election",
+        "replicas.leader_election",
+        ("kafka-leader-election",),
+        "give partitions their preferred leader",
+    ),
     Tool(
         "preferred-replica-election",
+        "replicas.preferred_replica_election",
         ("kafka-preferred-replica-election",),
         "the same, by its old name",
     ),
     Tool(
         "replica-verification",
+        "replicas.replica_verification",
         ("kafka-replica-verification", "kafka-replica-validation"),
         "compare what the replicas of partitions hold",
     ),
-    Tool("cluster", (), "run a cluster on this machine, see how a cluster is"),
-    Tool("delete-records", ("kafka-delete-records",), "delete records before an offset"),
-    Tool("broker-api-versions", ("kafka-broker-api-versions",), "show what brokers speak"),
-    Tool("producer-perf-test", ("kafka-producer-perf-test",), "measure how fast records go in"),
-    Tool("consumer-perf-test", ("kafka-consumer-perf-test",), "measure how fast they come out"),
-    Tool("verifiable-producer", ("kafka-verifiable-producer",), "send numbers, tell in JSON"),
-    Tool("verifiable-consumer", ("kafka-verifiable-consumer",), "read in a group, tell in JSON"),
-    Tool("dlq", (), "list, show and replay records that could not be decoded"),
+    Tool("cluster", "cluster.cluster", (), "run a cluster on this machine, see how a cluster is"),
+    Tool(
+        "delete-records",
+        "records.delete_records",
+        ("kafka-delete-records",),
+        "delete records before an offset",
+    ),
+    Tool(
+        "broker-api-versions",
+        "cluster.broker_api_versions",
+        ("kafka-broker-api-versions",),
+        "show what brokers speak",
+    ),
+    Tool(
+        "producer-perf-test",
+        "load.producer_perf_test",
+        ("kafka-producer-perf-test",),
+        "measure how fast records go in",
+    ),
+    Tool(
+        "consumer-perf-test",
+        "load.consumer_perf_test",
+        ("kafka-consumer-perf-test",),
+        "measure how fast they come out",
+    ),
+    Tool(
+        "verifiable-producer",
+        "load.verifiable_producer",
+        ("kafka-verifiable-producer",),
+        "send numbers, tell in JSON",
+    ),
+    Tool(
+        "verifiable-consumer",
+        "load.verifiable_consumer",
+        ("kafka-verifiable-consumer",),
+        "read in a group, tell in JSON",
+    ),
+    Tool("dlq", "dlq.dlq", (), "list, show and replay records that could not be decoded"),
     Tool(
         "streams-application-reset",
+        "groups.streams_application_reset",
         ("kafka-streams-application-reset",),
         "let a streams application begin again",
     ),
-    Tool("lake", (), "land topics in Delta, Iceberg and Parquet tables"),
-    Tool("pipeline", (), "run and watch pipelines on Spark"),
-    Tool("spark", (), "start the master or a worker of a Spark cluster"),
-    Tool("run-class", ("kafka-run-class",), "run a tool by its Java class name"),
+    Tool(
+        "registry",
+        "servers.registry",
+        ("schema-registry-start",),
+        "start a schema registry",
+    ),
+    Tool("lake", "pipelines.lake", (), "land topics in Delta, Iceberg and Parquet tables"),
+    Tool("pipeline", "pipelines.pipeline", (), "run and watch pipelines on Spark"),
+    Tool("spark", "pipelines.spark", (), "start the master or a worker of a Spark cluster"),
+    Tool(
+        "run-class", "servers.run_class", ("kafka-run-class",), "run a tool by its Java class name"
+    ),
 )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """`penstock COMMAND ...`."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    return _guarded(lambda: _penstock(arguments))
+    return _run_guarded(lambda: _penstock(arguments))
 
 
 def kafka_tool() -> int:
@@ -87,7 +196,7 @@ def kafka_tool() -> int:
     if tool is None:
         print(f"{command} is not a command of penstock.", file=sys.stderr)
         return 1
-    return _guarded(lambda: run(tool, sys.argv[1:]))
+    return _run_guarded(lambda: run(tool, sys.argv[1:]))
 
 
 def tool_named(name: str) -> Tool | None:
@@ -122,7 +231,7 @@ def _penstock(arguments: list[str]) -> int:
     return run(tool, arguments[1:])
 
 
-def _guarded(command: Callable[[], int]) -> int:
+def _run_guarded(command: Callable[[], int]) -> int:
     """Turn what a command raises into a sentence and an exit code."""
     from penstock.errors import PenstockError
 

@@ -8,8 +8,8 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
+from penstock.client.operations.group_reset import OffsetBounds, bounded
 from penstock.client.values import TopicPartition
 from penstock.errors import CommandError
 
@@ -18,13 +18,6 @@ _DURATION = re.compile(
     r"([-+]?)P(?:([-+]?\d+)D)?(?:T(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?(?:([-+]?\d+(?:[.,]\d*)?)S)?)?",
     re.IGNORECASE,
 )
-
-
-class Range(NamedTuple):
-    """The offsets a partition has: its first, and the one after its last."""
-
-    first: int
-    end: int
 
 
 def parse_datetime(text: str) -> int:
@@ -99,21 +92,18 @@ def export_plan(plan: Mapping[str, Mapping[TopicPartition, int]], *, with_group:
 
 def within(
     wanted: Mapping[TopicPartition, int],
-    ranges: Mapping[TopicPartition, Range],
+    ranges: Mapping[TopicPartition, OffsetBounds],
     warn: Callable[[str], None],
 ) -> dict[TopicPartition, int]:
     """The wanted offsets, moved into what the partitions have; told where one was moved."""
-    settled: dict[TopicPartition, int] = {}
-    for at, offset in wanted.items():
-        first, end = ranges[at]
-        settled[at] = min(max(offset, first), end)
-        if offset != settled[at]:
-            word = "higher than latest" if offset > end else "lower than earliest"
-            warn(
-                f"New offset ({offset}) is {word} offset for topic partition {at}. "
-                f"Value will be set to {settled[at]}."
-            )
-    return settled
+    new = bounded(wanted, ranges)
+    for at, offset in new.wanted.items():
+        word = "higher than latest" if offset > new.offsets[at] else "lower than earliest"
+        warn(
+            f"New offset ({offset}) is {word} offset for topic partition {at}. "
+            f"Value will be set to {new.offsets[at]}."
+        )
+    return new.offsets
 
 
 def reset_table(plan: Mapping[str, Mapping[TopicPartition, int]]) -> str:

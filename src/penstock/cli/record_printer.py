@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.client.serialization import Decoder
+from penstock.client.serialization import ReadyDeserializer
 from penstock.client.values import ConsumerRecord
 from penstock.errors import CommandError
 
@@ -45,9 +45,9 @@ class RecordPrinter:
         header_given = properties.get("headers.deserializer") or properties.get(
             "header.deserializer"
         )
-        self._key = Decoder(properties.get("key.deserializer"), properties, "key")
-        self._value = Decoder(properties.get("value.deserializer"), properties, "value")
-        self._header = Decoder(header_given, properties, "value")
+        self._key = ReadyDeserializer(properties.get("key.deserializer"), properties, "key")
+        self._value = ReadyDeserializer(properties.get("value.deserializer"), properties, "value")
+        self._header = ReadyDeserializer(header_given, properties, "value")
         columns: dict[str, Callable[[RawRecord], bytes]] = {
             "print.timestamp": _timestamp,
             "print.partition": lambda r: b"Partition:%d" % r.partition,

@@ -1,9 +1,12 @@
-"""Errors of coordinators as sentences: the wire brings only their numbers.
+"""Errors as sentences: the wire brings only their numbers, and a tool has its own opening.
 
 Scripts look for some of these in the output, so they are worded as Kafka's tools word them.
 """
 
-from penstock.errors import ErrorCode, PenstockError, ProtocolError
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from penstock.errors import CommandError, ErrorCode, PenstockError, ProtocolError
 
 _SENTENCES = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is still loading.",
@@ -33,3 +36,17 @@ def sentence(error: PenstockError) -> str:
     if isinstance(error, ProtocolError) and text == error.code.name:
         return _SENTENCES.get(error.code, f"The broker answered {text}.")
     return text
+
+
+@contextmanager
+def told_after(
+    opening: str,
+    *,
+    errors: type[PenstockError] = PenstockError,
+    words: Callable[[PenstockError], str] = sentence,
+) -> Iterator[None]:
+    """End the tool with what went wrong inside, told after the tool's own opening words."""
+    try:
+        yield
+    except errors as error:
+        raise CommandError(f"{opening}{words(error)}") from error

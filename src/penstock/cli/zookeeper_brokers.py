@@ -3,7 +3,7 @@
 from penstock.cluster.znodes import BROKER_IDS, BrokerNode, broker_path
 from penstock.errors import CommandError
 from penstock.meta.store import MetaError, NoNode
-from penstock.meta.zookeeper_nodes import ZkNodes
+from penstock.meta.zookeeper.nodes import ZkNodes
 
 _CONNECT_S = 5.0
 

@@ -10,46 +10,70 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, Self, TypeVar
+from typing import Any, Generic, ParamSpec, Self, TypeAlias, TypeVar, overload
 
-from penstock.client.commits import Offsets
-from penstock.client.consumer import Consumer
+from penstock.client.consumer.commits import Offsets
+from penstock.client.consumer.consumer import Consumer
+from penstock.client.consumer.rebalance import RebalanceListener
 from penstock.client.errors import WakeupError
-from penstock.client.producer import Producer
-from penstock.client.rebalance import RebalanceListener
+from penstock.client.headers import Headers
+from penstock.client.producer.producer import Producer
+from penstock.client.serialization import (
+    AnyDeserializer,
+    AnySerializer,
+    DeserializerOf,
+    SerializerOf,
+)
 from penstock.client.values import (
     ConsumerRecord,
     ConsumerRecords,
-    Headers,
     K,
     OffsetAndMetadata,
     PartitionInfo,
     ProducerRecord,
     RecordMetadata,
+    SentK,
+    SentV,
     TopicPartition,
     V,
 )
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_Config: TypeAlias = Mapping[str, object] | None
 
 
-class AsyncProducer(Generic[K, V]):
-    """`async with AsyncProducer(...) as producer: await producer.send("t", value)`."""
+class AsyncProducer(Generic[SentK, SentV]):
+    """`async with AsyncProducer(...) as producer: await producer.send("t", value)`.
 
-    def __init__(self, config: Mapping[str, object] | None = None, /, **settings: Any) -> None:
-        self.producer: Producer[K, V] = Producer(config, **settings)
+    It takes what `Producer` takes.
+    """
+
+    # fmt: off
+    @overload
+    def __init__(self, config: _Config = ..., /, *,
+                 key: SerializerOf[SentK] = ..., key_serializer: SerializerOf[SentK] = ...,
+                 value: SerializerOf[SentV] = ..., value_serializer: SerializerOf[SentV] = ...,
+                 **settings: object) -> None: ...
+    @overload
+    def __init__(self: "AsyncProducer[Any, Any]", config: _Config = ..., /, *,
+                 key: AnySerializer | None = ..., value: AnySerializer | None = ...,
+                 **settings: object) -> None: ...
+    # fmt: on
+    def __init__(self, config: _Config = None, /, **settings: Any) -> None:
+        self.producer: Producer[SentK, SentV] = Producer(config, **settings)
         self._thread = _OwnThread("producer")
 
     async def send(
         self,
-        record: ProducerRecord[K, V] | str,
-        value: V | None = None,
+        record: ProducerRecord[SentK, SentV] | str,
+        value: SentV | None = None,
         *,
-        key: K | None = None,
+        key: SentK | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
         headers: Headers = (),
+        timestamp: int | None = None,
     ) -> RecordMetadata:
         """Send, and return once the broker has stored it; gather many for speed."""
         sent = await self._thread.call(
@@ -60,6 +84,7 @@ class AsyncProducer(Generic[K, V]):
             partition=partition,
             timestamp_ms=timestamp_ms,
             headers=headers,
+            timestamp=timestamp,
         )
         return await asyncio.wrap_future(sent)
 
@@ -106,9 +131,23 @@ class AsyncProducer(Generic[K, V]):
 
 
 class AsyncConsumer(Generic[K, V]):
-    """`async with AsyncConsumer(...) as consumer: async for record in consumer: ...`."""
+    """`async with AsyncConsumer(...) as consumer: async for record in consumer: ...`.
 
-    def __init__(self, config: Mapping[str, object] | None = None, /, **settings: Any) -> None:
+    It takes what `Consumer` takes.
+    """
+
+    # fmt: off
+    @overload
+    def __init__(self, config: _Config = ..., /, *,
+                 key: DeserializerOf[K] = ..., key_deserializer: DeserializerOf[K] = ...,
+                 value: DeserializerOf[V] = ..., value_deserializer: DeserializerOf[V] = ...,
+                 **settings: object) -> None: ...
+    @overload
+    def __init__(self: "AsyncConsumer[Any, Any]", config: _Config = ..., /, *,
+                 key: AnyDeserializer | None = ..., value: AnyDeserializer | None = ...,
+                 **settings: object) -> None: ...
+    # fmt: on
+    def __init__(self, config: _Config = None, /, **settings: Any) -> None:
         self.consumer: Consumer[K, V] = Consumer(config, **settings)
         self._thread = _OwnThread("consumer")
         self._unclaimed: ConsumerRecords[K, V] | None = None  # Of a poll that was cancelled.
@@ -192,12 +231,16 @@ class _OwnThread:
 
     def __init__(self, name: str) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._ended = False
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call there, wait here."""
+        if self._ended:
+            return function(*args, **kwargs)  # A closed client refuses at once, and says why.
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, lambda: function(*args, **kwargs))
 
     def shut_down(self) -> None:
         """End the thread."""
+        self._ended = True
         self._executor.shutdown()

@@ -64,7 +64,7 @@ class Chain(Generic[I]):
     """Interceptors in order; each gets what the one before returned."""
 
     def __init__(self, given: object, kind: type[I], settings: Mapping[str, object]) -> None:
-        self._all: list[I] = [_made(one, kind) for one in as_list(given)]
+        self._all: list[I] = [_instantiate(one, kind) for one in as_list(given)]
         for one in self._all:
             configure(one, settings)
 
@@ -94,7 +94,7 @@ class Chain(Generic[I]):
             close(one)
 
 
-def _made(given: object, kind: type[I]) -> I:
+def _instantiate(given: object, kind: type[I]) -> I:
     found = load(given) if isinstance(given, str) else given
     made = found() if isinstance(found, type) else found
     if not isinstance(made, kind):

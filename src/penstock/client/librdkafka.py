@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 import confluent_kafka
 
+from penstock.client.connection_log import ConnectionLog
 from penstock.client.errors import FatalError, from_librdkafka
-from penstock.client.security_secrets import resolve_any
+from penstock.client.metrics.statistics import Statistics
 from penstock.client.settings import (
     ClientSettings,
     Role,
@@ -19,8 +20,8 @@ from penstock.client.settings import (
     unknown_key,
     unknown_key_error,
 )
-from penstock.client.statistics import Statistics
 from penstock.client.values import Node, OffsetAndMetadata, PartitionInfo, TopicPartition
+from penstock.client.wire.secrets import resolve_any
 from penstock.errors import ConfigError, PenstockError
 
 log = logging.getLogger("penstock.client")
@@ -69,15 +70,16 @@ def create(
     statistics: Statistics,
     role: Role,
     *,
+    connections: ConnectionLog,
     has_plugins: bool,
 ) -> C:
     """A client of librdkafka. Keys it does not know are the plug-ins', if there are any."""
     config = dict(settings.librdkafka)
-    config["stats_cb"] = statistics.add
+    config["stats_cb"] = connections.watch(statistics.add)
     config["error_cb"] = _note_error
     while True:
         try:
-            return kind(config, logger=log)
+            return kind(config, logger=connections)
         except confluent_kafka.KafkaException as error:
             text = error.args[0].str()
             key = unknown_key(text)
@@ -123,13 +125,13 @@ def rd_partitions(
 def rd_offsets(
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
 ) -> list[confluent_kafka.TopicPartition]:
-    """Offsets to commit in librdkafka's form, which knows no null for a note."""
+    """Offsets to commit in librdkafka's form, which would end an empty note with a null byte."""
     found = []
     for at, one in offsets.items():
-        epoch = -1 if one.leader_epoch is None else one.leader_epoch
-        found.append(
-            confluent_kafka.TopicPartition(at.topic, at.partition, one.offset, one.metadata, epoch)
-        )
+        noted: dict[str, Any] = {"metadata": one.metadata} if one.metadata else {}
+        if one.leader_epoch is not None:
+            noted["leader_epoch"] = one.leader_epoch
+        found.append(confluent_kafka.TopicPartition(at.topic, at.partition, one.offset, **noted))
     return found
 
 

@@ -2,14 +2,15 @@
 
 A serializer is an object with `serialize(topic, value)`, or a plain function of the value. It may
 have `configure(settings, is_key)` and `close()`. Configurations may name one by its Java class
-(`org.apache.kafka.common.serialization.LongSerializer`), by a short word (`long`) or by the place
-of a Python class (`shop.serde.PriceSerializer`).
+(`org.apache.kafka.common.serialization.LongSerializer`), by a short word (`long`, `json`) or by the
+place of a Python class (`shop.serde.PriceSerializer`).
 """
 
+import json
 import struct
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from penstock.client.errors import SerializationError
 from penstock.client.plugins import close, configure, load
@@ -38,10 +39,22 @@ class Deserializer(Protocol[T_co]):
 AnySerializer: TypeAlias = Serializer[Any] | Callable[[Any], bytes | None] | str | type
 AnyDeserializer: TypeAlias = Deserializer[Any] | Callable[[bytes], Any] | str | type
 
+# The short words by the Python type they stand for, and what shows its type by itself.
+BytesWord: TypeAlias = Literal["bytes", "bytearray", "bytebuffer"]
+StringWord: TypeAlias = Literal["string"]
+IntWord: TypeAlias = Literal["short", "integer", "long"]
+_T = TypeVar("_T")
+SerializerOf: TypeAlias = (
+    Serializer[_T] | type[Serializer[_T]] | Callable[[_T], bytes | None] | BytesWord | None
+)
+DeserializerOf: TypeAlias = (
+    Deserializer[_T] | type[Deserializer[_T]] | Callable[[bytes], _T] | BytesWord | None
+)
+
 _JAVA_PACKAGE = "org.apache.kafka.common.serialization."
 
 
-class Encoder:
+class ReadySerializer:
     """A serializer made ready: called with topic and value, it fails with a clear error."""
 
     def __init__(
@@ -64,7 +77,7 @@ class Encoder:
         close(self._plugin)
 
 
-class Decoder:
+class ReadyDeserializer:
     """A deserializer made ready: called with topic and bytes, it fails with a clear error."""
 
     def __init__(
@@ -87,27 +100,31 @@ class Decoder:
         close(self._plugin)
 
 
-class Format(NamedTuple):
+class BuiltInFormat(NamedTuple):
     """A built-in format; neither side is called with None."""
 
     encode: Callable[[Any], bytes]
     decode: Callable[[bytes], Any]
 
 
-def _packed(layout: str) -> Format:
+def _packed(layout: str) -> BuiltInFormat:
     form = struct.Struct(layout)
-    return Format(form.pack, lambda data: form.unpack(data)[0])
+    return BuiltInFormat(form.pack, lambda data: form.unpack(data)[0])
 
 
-def _text(encoding: str) -> Format:
-    return Format(lambda value: value.encode(encoding), lambda data: data.decode(encoding))
+def _text(encoding: str) -> BuiltInFormat:
+    return BuiltInFormat(lambda value: value.encode(encoding), lambda data: data.decode(encoding))
+
+
+def _to_json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _nothing(_: object) -> Any:
     raise ValueError("only None is allowed here")
 
 
-_BYTES = Format(bytes, lambda data: data)
+_BYTES = BuiltInFormat(bytes, lambda data: data)
 FORMATS = {
     "string": _text("utf-8"),
     "bytearray": _BYTES,
@@ -119,8 +136,9 @@ FORMATS = {
     "float": _packed(">f"),
     "double": _packed(">d"),
     "boolean": _packed(">?"),
-    "uuid": Format(lambda value: str(value).encode(), lambda data: uuid.UUID(data.decode())),
-    "void": Format(_nothing, _nothing),
+    "uuid": BuiltInFormat(lambda value: str(value).encode(), lambda data: uuid.UUID(data.decode())),
+    "void": BuiltInFormat(_nothing, _nothing),
+    "json": BuiltInFormat(_to_json, json.loads),
 }
 
 
@@ -160,6 +178,11 @@ def _builtin(
     if form is None:
         if name.startswith(_JAVA_PACKAGE):
             raise ConfigError(f"{name} has no counterpart here: choose from {', '.join(FORMATS)}")
+        if "." not in name and ":" not in name:
+            raise ConfigError(
+                f"{name!r} is no format: choose from {', '.join(FORMATS)}, "
+                "or name a class as package.module.ClassName"
+            )
         return None
     if simple.removesuffix(kind).lower() == "string":
         form = _text(_encoding(method, settings, what))
@@ -191,3 +214,15 @@ def _as_is(_: str, value: object) -> bytes | None:
 
 def _untouched(_: str, data: bytes | None) -> bytes | None:
     return data
+
+
+def chosen_format(
+    what: str, short: object, long: object, config: Mapping[str, object], kind: str
+) -> object:
+    """What `value=` or `value_serializer=` say; refuses two answers to one question."""
+    if short is None:
+        return long
+    name = f"{what}.{kind}"
+    if long is not None or config.get(name) is not None:
+        raise ConfigError(f"{what}= and {name} say the same: give one of them")
+    return short

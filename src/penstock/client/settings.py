@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from penstock.client.security_jaas import user_and_password
 from penstock.errors import ConfigError
+from penstock.security.sasl.jaas import user_and_password
 
 Role: TypeAlias = Literal["producer", "consumer"]
 Settings: TypeAlias = Mapping[str, object]

@@ -6,24 +6,30 @@ know nothing of librdkafka or of the wire.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias
 
-K = TypeVar("K")
-V = TypeVar("V")
+from penstock.client.headers import NO_HEADERS, Headers, RecordHeaders, record_headers
+from penstock.records.topic_partition import TopicPartition as TopicPartition
 
-Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
+# Without a serializer text and bytes are sent, and bytes are read. Python takes such defaults from
+# 3.13 on; who checks types knows them already.
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    K = TypeVar("K", default=bytes)
+    V = TypeVar("V", default=bytes)
+    SentK = TypeVar("SentK", default=str | bytes, contravariant=True)
+    SentV = TypeVar("SentV", default=str | bytes, contravariant=True)
+    RecordK = TypeVar("RecordK", default=str | bytes, covariant=True)
+    RecordV = TypeVar("RecordV", default=str | bytes, covariant=True)
+else:
+    from typing import TypeVar
+
+    K, V = TypeVar("K"), TypeVar("V")
+    SentK, SentV = TypeVar("SentK", contravariant=True), TypeVar("SentV", contravariant=True)
+    RecordK, RecordV = TypeVar("RecordK", covariant=True), TypeVar("RecordV", covariant=True)
 
 NO_OFFSET = -1  # What acks=0 leaves the producer with: the broker never said.
-
-
-class TopicPartition(NamedTuple):
-    """One partition of a topic."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
 
 
 class Node(NamedTuple):
@@ -64,6 +70,11 @@ class OffsetAndTimestamp(NamedTuple):
     timestamp_ms: int
     leader_epoch: int | None = None
 
+    @property
+    def timestamp(self) -> int:
+        """Kafka's name for timestamp_ms."""
+        return self.timestamp_ms
+
 
 class RecordMetadata(NamedTuple):
     """Where a record was stored."""
@@ -75,20 +86,56 @@ class RecordMetadata(NamedTuple):
     serialized_key_size: int = -1  # -1: there was no key.
     serialized_value_size: int = -1
 
+    @property
+    def timestamp(self) -> int:
+        """Kafka's name for timestamp_ms."""
+        return self.timestamp_ms
+
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}@{self.offset}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerRecord(Generic[K, V]):
-    """A record to send; without a partition, the partitioner chooses."""
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+class ProducerRecord(Generic[RecordK, RecordV]):
+    """A record to send; without a partition, the partitioner chooses.
+
+    `headers` may be given as a mapping, `timestamp` in place of timestamp_ms.
+    """
 
     topic: str
-    value: V | None = None
-    key: K | None = None
-    partition: int | None = None
-    timestamp_ms: int | None = None  # None: the time of sending.
-    headers: Headers = ()
+    value: RecordV | None
+    key: RecordK | None
+    partition: int | None
+    timestamp_ms: int | None  # None: the time of sending.
+    headers: RecordHeaders
+
+    def __init__(
+        self,
+        *,
+        topic: str,
+        value: RecordV | None = None,
+        key: RecordK | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers = (),
+        timestamp: int | None = None,
+    ) -> None:
+        if timestamp is not None:
+            if timestamp_ms is not None:
+                raise TypeError("timestamp and timestamp_ms are the same: give one of them")
+            timestamp_ms = timestamp
+        set_field = object.__setattr__
+        set_field(self, "topic", topic)
+        set_field(self, "value", value)
+        set_field(self, "key", key)
+        set_field(self, "partition", partition)
+        set_field(self, "timestamp_ms", timestamp_ms)
+        set_field(self, "headers", record_headers(headers) if headers else NO_HEADERS)
+
+    @property
+    def timestamp(self) -> int | None:
+        """Kafka's name for timestamp_ms."""
+        return self.timestamp_ms
 
 
 class ConsumerRecord(NamedTuple, Generic[K, V]):
@@ -101,10 +148,15 @@ class ConsumerRecord(NamedTuple, Generic[K, V]):
     timestamp_type: str  # "CreateTime", "LogAppendTime" or "NoTimestampType".
     key: K | None
     value: V | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
+    headers: RecordHeaders = NO_HEADERS
     leader_epoch: int | None = None
     serialized_key_size: int = -1
     serialized_value_size: int = -1
+
+    @property
+    def timestamp(self) -> int:
+        """Kafka's name for timestamp_ms."""
+        return self.timestamp_ms
 
 
 class ConsumerRecords(Generic[K, V]):

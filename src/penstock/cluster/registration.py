@@ -9,7 +9,7 @@ import asyncio
 from typing import NamedTuple
 
 from penstock.cluster import znodes
-from penstock.cluster.image import Endpoint
+from penstock.cluster.image.image import Endpoint
 from penstock.cluster.znodes import BrokerNode, FenceNode, FenceState, PreviousShutdown
 from penstock.errors import DuplicateBrokerRegistration
 from penstock.meta.store import (
@@ -39,7 +39,7 @@ class Newcomer(NamedTuple):
     prev_shutdown: PreviousShutdown
 
 
-class Registration(NamedTuple):
+class BrokerRegistration(NamedTuple):
     broker_id: int
     epoch: int  # The transaction that created the node: the broker epoch.
     fence_version: int
@@ -66,7 +66,7 @@ async def prepare_tree(store: MetaStore, *, cluster_id: str) -> str:
                 raise
 
 
-async def stored_fence(store: MetaStore, broker_id: int) -> FenceNode | None:
+async def load_fence(store: MetaStore, broker_id: int) -> FenceNode | None:
     """What the store remembers of the broker; None before its first registration."""
     (found,) = await store.multi_get([znodes.fence_path(broker_id)])
     return FenceNode.decode(znodes.fence_path(broker_id), found[0]) if found else None
@@ -87,7 +87,7 @@ def judge_previous_shutdown(
     if fence is None:  # Never registered here: nothing is expected of its disk.
         return PreviousShutdown.CLEAN
     if fence.prev_shutdown is PreviousShutdown.LOSSY:
-        # It lost data and went down again before the controller acted on it. It still has.
+        # It lost records, and crashed again before the controller acted on it.
         return PreviousShutdown.LOSSY
     if clean_epoch is not None and clean_epoch in (-1, fence.epoch):
         return PreviousShutdown.CLEAN
@@ -98,7 +98,7 @@ def judge_previous_shutdown(
 
 async def register(
     store: MetaStore, newcomer: Newcomer, *, now_ms: int, wait_s: float = 18.0
-) -> Registration:
+) -> BrokerRegistration:
     """Write the broker's node and close its fence, in one step.
 
     A node of the same id is taken over at once if its owner had our log directories, whose locks
@@ -111,7 +111,7 @@ async def register(
         try:
             return await _write(store, newcomer, fence, fence_version, now_ms)
         except OutcomeUnknown:
-            if done := await _written(store, newcomer):
+            if done := await _find_own_registration(store, newcomer):
                 return done
         except MultiFailed as failure:
             if isinstance(failure.reason, NodeExists):
@@ -132,24 +132,24 @@ async def _write(
     fence: FenceNode | None,
     fence_version: int,
     now_ms: int,
-) -> Registration:
+) -> BrokerRegistration:
     path, fence_path = znodes.broker_path(newcomer.broker_id), znodes.fence_path(newcomer.broker_id)
     data = BrokerNode(
         endpoints=newcomer.endpoints, rack=newcomer.rack, registered_ms=now_ms
     ).encode()
-    closed = _closed(newcomer, fence).encode()
+    closed = _starting_fence(newcomer, fence).encode()
     ops: list[Op] = [Create(path, data, ephemeral=True), Set(path, data, 0)]
     ops.append(
         Create(fence_path, closed) if fence is None else Set(fence_path, closed, fence_version)
     )
     _, stat, _ = await store.multi(ops)
     assert isinstance(stat, Stat)  # A Set answers with a Stat; a Create would not tell the czxid.
-    return Registration(
+    return BrokerRegistration(
         broker_id=newcomer.broker_id, epoch=stat.czxid, fence_version=fence_version + 1
     )
 
 
-def _closed(newcomer: Newcomer, fence: FenceNode | None) -> FenceNode:
+def _starting_fence(newcomer: Newcomer, fence: FenceNode | None) -> FenceNode:
     is_still_lossy = fence is not None and fence.prev_shutdown is PreviousShutdown.LOSSY
     return FenceNode(
         state=FenceState.STARTING,
@@ -160,15 +160,15 @@ def _closed(newcomer: Newcomer, fence: FenceNode | None) -> FenceNode:
     )
 
 
-async def _written(store: MetaStore, newcomer: Newcomer) -> Registration | None:
-    """Our registration, if the store has it after all."""
+async def _find_own_registration(store: MetaStore, newcomer: Newcomer) -> BrokerRegistration | None:
+    """Look for our own registration after a write that was not answered."""
     paths = [znodes.broker_path(newcomer.broker_id), znodes.fence_path(newcomer.broker_id)]
     node, fence = await store.multi_get(paths)
     if node is None or fence is None or node[1].owner != store.session_id:
         return None
     if FenceNode.decode(paths[1], fence[0]).incarnation != newcomer.incarnation:
         return None
-    return Registration(
+    return BrokerRegistration(
         broker_id=newcomer.broker_id, epoch=node[1].czxid, fence_version=fence[1].version
     )
 
@@ -210,7 +210,7 @@ def _in_use(newcomer: Newcomer, path: str) -> str:
     )
 
 
-async def withdraw(store: MetaStore, registration: Registration) -> None:
+async def withdraw(store: MetaStore, registration: BrokerRegistration) -> None:
     """Leave: the broker's node goes now instead of when the session times out."""
     path = znodes.broker_path(registration.broker_id)
     (found,) = await store.multi_get([path])

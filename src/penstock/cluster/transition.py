@@ -17,7 +17,7 @@ the store's to count and therefore left as it is here.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from penstock.cluster.image import NO_LEADER, PartitionState
+from penstock.cluster.image.image import NO_LEADER, PartitionState
 
 RECOVERED = 0
 RECOVERING = 1
@@ -86,14 +86,14 @@ Event = (
 )
 
 
-class Facts(NamedTuple):
+class TransitionFacts(NamedTuple):
     """What the decision rests on besides the state itself."""
 
     replicas: tuple[int, ...]  # In order of preference; when reassigned: those from now on.
     active: frozenset[int]  # Brokers that are registered, not fenced, starting or leaving.
 
 
-def transition(state: PartitionState, event: Event, facts: Facts) -> PartitionState:
+def transition(state: PartitionState, event: Event, facts: TransitionFacts) -> PartitionState:
     """The state after the event; the same object when the event changes nothing."""
     match event:
         case Removed(broker, lossy):
@@ -128,8 +128,10 @@ def initial_state(
     )
 
 
-def _removed(state: PartitionState, broker: int, lossy: bool, facts: Facts) -> PartitionState:
-    others = Facts(replicas=facts.replicas, active=facts.active - {broker})
+def _removed(
+    state: PartitionState, broker: int, lossy: bool, facts: TransitionFacts
+) -> PartitionState:
+    others = TransitionFacts(replicas=facts.replicas, active=facts.active - {broker})
     after = _without(state, frozenset((broker,)))
     if lossy and broker in after.elr:
         after = after._replace(elr=_minus(after.elr, broker), lke=_plus(after.lke, broker))
@@ -152,7 +154,7 @@ def _without(state: PartitionState, gone: frozenset[int]) -> PartitionState:
     return state._replace(isr=isr, elr=_plus(state.elr, *left), lke=_minus(state.lke, *left))
 
 
-def _elected(state: PartitionState, facts: Facts) -> PartitionState:
+def _elected(state: PartitionState, facts: TransitionFacts) -> PartitionState:
     """Of the in-sync set, else of the ELR, else the one broker that was last known to have all."""
     if (leader := _first_active(state.isr, facts)) is not None:
         return _led_by(state, leader)
@@ -177,7 +179,7 @@ def _led_by(state: PartitionState, leader: int) -> PartitionState:
     )
 
 
-def _preferred(state: PartitionState, facts: Facts) -> PartitionState:
+def _preferred(state: PartitionState, facts: TransitionFacts) -> PartitionState:
     first = facts.replicas[0]
     is_safe = first in state.isr and first in facts.active
     if not is_safe or state.leader in (first, NO_LEADER):
@@ -185,7 +187,9 @@ def _preferred(state: PartitionState, facts: Facts) -> PartitionState:
     return state._replace(leader=first, leader_epoch=state.leader_epoch + 1)
 
 
-def _uncleanly_elected(state: PartitionState, leader: int, facts: Facts) -> PartitionState:
+def _uncleanly_elected(
+    state: PartitionState, leader: int, facts: TransitionFacts
+) -> PartitionState:
     """Only when no safe choice is left; the new leader's log becomes the truth."""
     if state.leader != NO_LEADER or leader not in facts.active or leader not in facts.replicas:
         return state
@@ -209,7 +213,7 @@ def _shrunk(state: PartitionState, leader: int, removed: frozenset[int]) -> Part
 
 
 def _expanded(
-    state: PartitionState, leader: int, added: frozenset[int], facts: Facts
+    state: PartitionState, leader: int, added: frozenset[int], facts: TransitionFacts
 ) -> PartitionState:
     welcome = [r for r in facts.replicas if r in added & facts.active and r not in state.isr]
     if state.leader != leader or not welcome:
@@ -224,7 +228,7 @@ def _expanded(
     )
 
 
-def _min_isr_changed(state: PartitionState, min_isr: int, facts: Facts) -> PartitionState:
+def _min_isr_changed(state: PartitionState, min_isr: int, facts: TransitionFacts) -> PartitionState:
     needed = max(1, min(min_isr, len(facts.replicas)))
     if needed == state.min_isr:
         return state
@@ -233,7 +237,7 @@ def _min_isr_changed(state: PartitionState, min_isr: int, facts: Facts) -> Parti
     return state._replace(min_isr=needed)
 
 
-def _reassigned(state: PartitionState, min_isr: int, facts: Facts) -> PartitionState:
+def _reassigned(state: PartitionState, min_isr: int, facts: TransitionFacts) -> PartitionState:
     """Only replicas stay in any of the sets; the last that may have all committed records do.
 
     The leader epoch grows in any case: a leader forgets what it knew of its followers, and
@@ -262,7 +266,7 @@ def _among(replicas: tuple[int, ...], members: tuple[int, ...]) -> tuple[int, ..
     return tuple(member for member in members if member in replicas)
 
 
-def _first_active(candidates: Iterable[int], facts: Facts) -> int | None:
+def _first_active(candidates: Iterable[int], facts: TransitionFacts) -> int | None:
     wanted = facts.active.intersection(candidates)
     return next((replica for replica in facts.replicas if replica in wanted), None)
 

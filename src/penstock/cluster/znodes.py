@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from penstock.cluster.image import ConfigKey, Endpoint, PartitionState
+from penstock.cluster.image.image import ConfigKey, Endpoint, PartitionState
 from penstock.errors import ConfigError
 from penstock.protocol.primitives import uuid_from_text, uuid_text
 
@@ -23,7 +23,7 @@ TOPICS = "/brokers/topics"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = CONFIG_CHANGES + "/config_change_"
 CONFIG_KINDS = ("topics", "brokers", "users", "clients", "ips", "groups")
-# Their names are kept sanitized, in the image too: only so nobody can be called as the default is,
+# Names of these are kept sanitized, in the image too. Only then can nobody be called `<default>`,
 # and a client of a user can be named `user/clients/client`.
 SANITIZED_KINDS = ("users", "clients", "ips")
 DEFAULT_ENTITY = "<default>"
@@ -430,7 +430,7 @@ class FenceNode(NamedTuple):
         return self._replace(state=state)
 
     def activated(self, epoch: int) -> "FenceNode":
-        """What was lost has been accounted for, so a crash from here on is only a crash."""
+        """The fence of an active broker; earlier losses are accounted for and not repeated."""
         return self._replace(
             state=FenceState.ACTIVE, prev_shutdown=PreviousShutdown.CLEAN, epoch=epoch
         )

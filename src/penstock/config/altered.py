@@ -15,7 +15,7 @@ from penstock.config.topic import TOPIC_SETTINGS, canonical_name, parse_topic_co
 from penstock.errors import ConfigError, InvalidConfiguration, InvalidRequest
 
 
-class Operation(IntEnum):
+class AlterConfigOpType(IntEnum):
     """What IncrementalAlterConfigs does with a key, as numbered on the wire."""
 
     SET = 0
@@ -24,7 +24,7 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
-class Change(NamedTuple):
+class AlterConfigOp(NamedTuple):
     """One key of an incremental request."""
 
     name: str
@@ -53,13 +53,14 @@ _LISTENER_FOR_ALL: Final = frozenset(
     {"max.connections", "max.connection.creation.rate", "num.network.threads"}
 )
 
-_OPERATIONS: Final = frozenset(int(operation) for operation in Operation)
+_MIN_ISR: Final = "min.insync.replicas"
+_OPERATIONS: Final = frozenset(int(operation) for operation in AlterConfigOpType)
 
-LOG_LEVELS: Final = ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")
+LOG_LEVELS: Final = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
 
 
 def alter_topic(
-    current: Mapping[str, str], changes: Sequence[Change], config: BrokerConfig
+    current: Mapping[str, str], changes: Sequence[AlterConfigOp], config: BrokerConfig
 ) -> dict[str, str]:
     """A topic's overrides after an incremental change."""
     renamed = [change._replace(name=canonical_name(change.name)) for change in changes]
@@ -78,7 +79,7 @@ def replace_topic(
 
 
 def alter_group(
-    current: Mapping[str, str], changes: Sequence[Change], config: BrokerConfig
+    current: Mapping[str, str], changes: Sequence[AlterConfigOp], config: BrokerConfig
 ) -> dict[str, str]:
     """A group's overrides after an incremental change."""
     new = apply_changes(current, changes, GROUP_SETTINGS.get)
@@ -97,27 +98,37 @@ def replace_group(
 
 def alter_broker(
     current: Mapping[str, str],
-    changes: Sequence[Change],
+    changes: Sequence[AlterConfigOp],
     config: BrokerConfig,
     *,
     cluster_wide: bool,
 ) -> dict[str, str]:
     """The dynamic settings of a broker, or of all brokers, after an incremental change."""
+    _refuse_edits(changes)
     new = apply_changes(current, changes, setting_of)
     _check_broker(new, config, cluster_wide=cluster_wide)
+    is_named = any(change.name == _MIN_ISR for change in changes)
+    _check_min_isr(current, new, is_named=is_named, cluster_wide=cluster_wide)
     return new
 
 
 def replace_broker(
-    entries: Iterable[tuple[str, str | None]], config: BrokerConfig, *, cluster_wide: bool
+    current: Mapping[str, str],
+    entries: Iterable[tuple[str, str | None]],
+    config: BrokerConfig,
+    *,
+    cluster_wide: bool,
 ) -> dict[str, str]:
     """The dynamic settings of a broker, or of all brokers, when a request states all of them."""
     new = _unique(entries)
     _check_broker(new, config, cluster_wide=cluster_wide)
+    _check_min_isr(current, new, is_named=_MIN_ISR in new, cluster_wide=cluster_wide)
     return new
 
 
-def alter_loggers(changes: Sequence[Change], known: Collection[str]) -> dict[str, str | None]:
+def alter_loggers(
+    changes: Sequence[AlterConfigOp], known: Collection[str]
+) -> dict[str, str | None]:
     """The level each named logger is to have; None: that of the logger above it."""
     _check_changes(changes)
     return {change.name: _level(change, known) for change in changes}
@@ -125,28 +136,30 @@ def alter_loggers(changes: Sequence[Change], known: Collection[str]) -> dict[str
 
 def apply_changes(
     current: Mapping[str, str],
-    changes: Sequence[Change],
+    changes: Sequence[AlterConfigOp],
     setting: Callable[[str], Setting | None],
 ) -> dict[str, str]:
     """Set, delete, append and subtract, each key at most once."""
     _check_changes(changes)
     new = dict(current)
     for name, number, value in changes:
-        operation = Operation(number)
-        if operation is Operation.DELETE:
+        operation = AlterConfigOpType(number)
+        if operation is AlterConfigOpType.DELETE:
             new.pop(name, None)
-        elif operation is Operation.SET:
+        elif operation is AlterConfigOpType.SET:
             new[name] = value or ""
         else:
             new[name] = _edited_list(new.get(name), setting(name), name, operation, value or "")
     return new
 
 
-def _check_changes(changes: Sequence[Change]) -> None:
+def _check_changes(changes: Sequence[AlterConfigOp]) -> None:
     names = [change.name for change in changes]
     if len(set(names)) < len(names):
         raise InvalidRequest("Error due to duplicate config keys")
-    without = [c.name for c in changes if c.value is None and c.operation != Operation.DELETE]
+    without = [
+        c.name for c in changes if c.value is None and c.operation != AlterConfigOpType.DELETE
+    ]
     if without:
         raise InvalidRequest(f"Null value not supported for : {', '.join(without)}")
     for change in changes:
@@ -155,17 +168,20 @@ def _check_changes(changes: Sequence[Change]) -> None:
 
 
 def _edited_list(
-    current: str | None, setting: Setting | None, name: str, operation: Operation, value: str
+    current: str | None,
+    setting: Setting | None,
+    name: str,
+    operation: AlterConfigOpType,
+    value: str,
 ) -> str:
-    if setting is None:
-        raise InvalidConfiguration(f"Unknown config name: {name}")
-    if setting.type != LIST:
-        verb = operation.name.lower()
-        raise InvalidConfiguration(f"Config value {verb} is not allowed for config key: {name}")
+    if setting is None or setting.type != LIST:
+        raise InvalidConfiguration(
+            f"Can't {operation.name} to key {name} because its type is not LIST."
+        )
     # What is not stated stands at its default, and that is what an edit starts from.
     start = current if current is not None else to_text(setting.default) or ""
     old, edit = _items(start), _items(value)
-    if operation is Operation.APPEND:
+    if operation is AlterConfigOpType.APPEND:
         return ",".join([*old, *(item for item in dict.fromkeys(edit) if item not in old)])
     return ",".join(item for item in old if item not in edit)
 
@@ -176,7 +192,7 @@ def _items(text: str) -> list[str]:
 
 def _unique(entries: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     pairs = list(entries)
-    _check_changes([Change(name, Operation.SET, value) for name, value in pairs])
+    _check_changes([AlterConfigOp(name, AlterConfigOpType.SET, value) for name, value in pairs])
     return {name: value for name, value in pairs if value is not None}
 
 
@@ -185,6 +201,37 @@ def _as_invalid_config(check: Callable[[], object]) -> None:
         check()
     except ConfigError as error:
         raise InvalidConfiguration(str(error)) from error
+
+
+def _refuse_edits(changes: Sequence[AlterConfigOp]) -> None:
+    """Apache Kafka's brokers look at these themselves, and have other words than controllers."""
+    for name, operation, _ in changes:
+        if operation not in (AlterConfigOpType.APPEND, AlterConfigOpType.SUBTRACT):
+            continue
+        setting = setting_of(name)
+        if setting is None:
+            raise InvalidConfiguration(f"Unknown config name: {name}")
+        if setting.type != LIST:
+            verb = AlterConfigOpType(operation).name.lower()
+            raise InvalidConfiguration(f"Config value {verb} is not allowed for config key: {name}")
+
+
+def _check_min_isr(
+    current: Mapping[str, str], new: Mapping[str, str], *, is_named: bool, cluster_wide: bool
+) -> None:
+    """Eligible leaders (KIP-966) rest on one number for all brokers, which is always stored.
+
+    One that is stored for a single broker may only go.
+    """
+    is_removed = _MIN_ISR in current and _MIN_ISR not in new
+    if cluster_wide and is_removed:
+        raise InvalidConfiguration(
+            f"Cluster-level {_MIN_ISR} cannot be removed while ELR is enabled."
+        )
+    if not cluster_wide and is_named and not is_removed:
+        raise InvalidConfiguration(
+            f"Broker-level {_MIN_ISR} cannot be altered while ELR is enabled."
+        )
 
 
 def _check_broker(new: Mapping[str, str], config: BrokerConfig, *, cluster_wide: bool) -> None:
@@ -214,7 +261,8 @@ def _check_broker(new: Mapping[str, str], config: BrokerConfig, *, cluster_wide:
 def _check_broker_types(new: Mapping[str, str]) -> None:
     for name, text in new.items():
         setting = setting_of(name)
-        assert setting is not None  # _is_fixed has refused a name nobody knows.
+        if setting is None:
+            continue
         try:
             setting.parse(text)
         except BadValue as error:
@@ -224,12 +272,13 @@ def _check_broker_types(new: Mapping[str, str]) -> None:
 def _refuse(new: Mapping[str, str], wrong: Callable[[str], bool], sentence: str) -> None:
     names = sorted(name for name in new if wrong(name))
     if names:
-        raise InvalidRequest(f"{sentence}: Set({', '.join(names)})")
+        raise InvalidRequest(f"{sentence}: [{', '.join(names)}]")
 
 
 def _is_fixed(name: str) -> bool:
+    """A name that no setting has is stored, and stays without effect: a plugin may know it."""
     setting = setting_of(name)
-    return setting is None or setting.dynamic == READ_ONLY
+    return setting is not None and setting.dynamic == READ_ONLY
 
 
 def _is_per_broker(name: str) -> bool:
@@ -241,13 +290,13 @@ def _is_per_broker(name: str) -> bool:
     return setting.dynamic == PER_BROKER
 
 
-def _level(change: Change, known: Collection[str]) -> str | None:
-    if change.operation in (Operation.APPEND, Operation.SUBTRACT):
-        verb = Operation(change.operation).name.capitalize()
+def _level(change: AlterConfigOp, known: Collection[str]) -> str | None:
+    if change.operation in (AlterConfigOpType.APPEND, AlterConfigOpType.SUBTRACT):
+        verb = AlterConfigOpType(change.operation).name
         raise InvalidRequest(f"{verb} operation is not allowed for the BROKER_LOGGER resource")
     if change.name not in known:
         raise InvalidConfiguration(f"Logger {change.name} does not exist!")
-    if change.operation == Operation.DELETE:
+    if change.operation == AlterConfigOpType.DELETE:
         if change.name == "root":
             raise InvalidRequest("Removing the log level of the root logger is not allowed")
         return None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
-from penstock.config import acting, rules
+from penstock.config import rules
 from penstock.config.fields import BrokerFields
 from penstock.config.properties import read_properties
 from penstock.config.settings import READ_ONLY, Setting, SettingTable, Value, to_print
@@ -42,9 +42,7 @@ TABLES: Final = (
     sasl,
 )
 
-BROKER_SETTINGS: Final = SettingTable(
-    (setting for table in TABLES for setting in table.SETTINGS), acting=acting.BROKER
-)
+BROKER_SETTINGS: Final = SettingTable(setting for table in TABLES for setting in table.SETTINGS)
 
 # Throttles an operator sets while data moves; a properties file cannot hold them.
 DYNAMIC_ONLY: Final = frozenset(
@@ -236,7 +234,7 @@ def _parsed(layer: Mapping[str, str]) -> dict[str, Value]:
     for name, text in layer.items():
         setting = setting_of(name)
         if setting is None:
-            raise ConfigError(f"{name} is not a setting of a broker")
+            continue  # Stored by somebody; described, and obeyed by nobody.
         value = setting.parse(text)
         if setting.name == name:
             parsed[name] = value
@@ -256,8 +254,12 @@ def _usable_dynamic(layer: Mapping[str, str], warnings: list[str]) -> dict[str, 
     usable: dict[str, str] = {}
     for name, text in layer.items():
         setting = setting_of(name)
+        if setting is None:
+            warnings.append(_unknown_warning(name))
+            usable[name] = text
+            continue
         try:
-            if setting is None or setting.dynamic == READ_ONLY:
+            if setting.dynamic == READ_ONLY:
                 raise ConfigError(f"{name} cannot be set while a broker runs")
             setting.parse(text)
         except ConfigError as error:

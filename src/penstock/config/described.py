@@ -19,7 +19,7 @@ from penstock.config.broker import (
 from penstock.config.settings import READ_ONLY, Setting, Type, Value, to_text
 
 
-class Source(IntEnum):
+class SettingSource(IntEnum):
     """Where a value was set, as numbered on the wire."""
 
     TOPIC = 1
@@ -36,15 +36,15 @@ class Synonym(NamedTuple):
 
     name: str
     value: str | None
-    source: Source
+    source: SettingSource
 
 
-class Entry(NamedTuple):
+class DescribedSetting(NamedTuple):
     """One setting of a resource."""
 
     name: str
     value: str | None  # None: not set, or a secret.
-    source: Source
+    source: SettingSource
     is_sensitive: bool
     is_read_only: bool
     type: int
@@ -79,7 +79,7 @@ _FAMILY: Final[Mapping[str, tuple[str, ...]]] = {
 
 def describe_topic(
     overrides: Mapping[str, str], config: BrokerConfig, names: Collection[str] | None = None
-) -> list[Entry]:
+) -> list[DescribedSetting]:
     """Every setting of a topic as it holds; `names` picks some, None means all."""
     values = topic.effective_topic_config(overrides, config)
     stated = topic.canonical_overrides(overrides)
@@ -88,7 +88,7 @@ def describe_topic(
             setting,
             values[name],
             name in stated,
-            Source.TOPIC,
+            SettingSource.TOPIC,
             topic.BROKER_NAMES.get(name),
             config,
         )
@@ -98,18 +98,25 @@ def describe_topic(
 
 def describe_group(
     overrides: Mapping[str, str], config: BrokerConfig, names: Collection[str] | None = None
-) -> list[Entry]:
+) -> list[DescribedSetting]:
     """Every setting of a group as it holds."""
     values = group.effective_group_config(overrides, config)
     return [
         _stated_entry(
-            setting, values[name], name in overrides, Source.GROUP, group.broker_name(name), config
+            setting,
+            values[name],
+            name in overrides,
+            SettingSource.GROUP,
+            group.broker_name(name),
+            config,
         )
         for name, setting in _picked(group.GROUP_SETTINGS, overrides, names)
     ]
 
 
-def describe_broker(config: BrokerConfig, names: Collection[str] | None = None) -> list[Entry]:
+def describe_broker(
+    config: BrokerConfig, names: Collection[str] | None = None
+) -> list[DescribedSetting]:
     """Every setting of this broker, and what somebody set that no setting is known for."""
     given = {*config.static, *config.cluster_wide, *config.per_broker}
     shown = {
@@ -122,7 +129,7 @@ def describe_broker(config: BrokerConfig, names: Collection[str] | None = None) 
 
 def describe_broker_default(
     config: BrokerConfig, names: Collection[str] | None = None
-) -> list[Entry]:
+) -> list[DescribedSetting]:
     """What is set for all brokers of the cluster."""
     entries = (_broker_entry(name, config) for name in sorted(_chosen(config.cluster_wide, names)))
     return [_for_all_brokers(entry, config) for entry in entries]
@@ -130,11 +137,11 @@ def describe_broker_default(
 
 def describe_loggers(
     levels: Mapping[str, str], names: Collection[str] | None = None
-) -> list[Entry]:
+) -> list[DescribedSetting]:
     """The level of each logger."""
-    source = Source.DYNAMIC_BROKER_LOGGER
+    source = SettingSource.DYNAMIC_BROKER_LOGGER
     return [
-        Entry(name, levels[name], source, False, False, UNKNOWN_TYPE, None, ())
+        DescribedSetting(name, levels[name], source, False, False, UNKNOWN_TYPE, None, ())
         for name in sorted(_chosen(levels, names))
     ]
 
@@ -143,19 +150,19 @@ def _stated_entry(
     setting: Setting,
     value: Value,
     is_stated: bool,
-    stated_source: Source,
+    stated_source: SettingSource,
     broker: str | None,
     config: BrokerConfig,
-) -> Entry:
+) -> DescribedSetting:
     synonyms = () if broker is None else _broker_synonyms(broker, config)
-    if stated_source is Source.GROUP and broker is None:
-        synonyms = (Synonym(setting.name, to_text(setting.default), Source.DEFAULT),)
+    if stated_source is SettingSource.GROUP and broker is None:
+        synonyms = (Synonym(setting.name, to_text(setting.default), SettingSource.DEFAULT),)
     if is_stated:
         synonyms = (Synonym(setting.name, to_text(value), stated_source), *synonyms)
     return _entry(setting.name, setting, to_text(value), False, synonyms)
 
 
-def _broker_entry(name: str, config: BrokerConfig) -> Entry:
+def _broker_entry(name: str, config: BrokerConfig) -> DescribedSetting:
     setting = setting_of(name)
     if setting is None:
         # Of a key nobody knows it is not known either whether it is a secret.
@@ -173,12 +180,12 @@ def _entry(
     value: str | None,
     is_read_only: bool,
     synonyms: tuple[Synonym, ...],
-) -> Entry:
+) -> DescribedSetting:
     is_sensitive = setting is None or setting.is_sensitive
-    return Entry(
+    return DescribedSetting(
         name=name,
         value=None if is_sensitive else value,
-        source=synonyms[0].source if synonyms else Source.DEFAULT,
+        source=synonyms[0].source if synonyms else SettingSource.DEFAULT,
         is_sensitive=is_sensitive,
         is_read_only=is_read_only,
         type=UNKNOWN_TYPE if setting is None else TYPE_NUMBERS[setting.type],
@@ -187,10 +194,12 @@ def _entry(
     )
 
 
-def _for_all_brokers(entry: Entry, config: BrokerConfig) -> Entry:
-    synonyms = tuple(s for s in entry.synonyms if s.source is Source.DYNAMIC_DEFAULT_BROKER)
+def _for_all_brokers(entry: DescribedSetting, config: BrokerConfig) -> DescribedSetting:
+    synonyms = tuple(s for s in entry.synonyms if s.source is SettingSource.DYNAMIC_DEFAULT_BROKER)
     value = None if entry.is_sensitive else config.cluster_wide[entry.name]
-    return entry._replace(value=value, synonyms=synonyms, source=Source.DYNAMIC_DEFAULT_BROKER)
+    return entry._replace(
+        value=value, synonyms=synonyms, source=SettingSource.DYNAMIC_DEFAULT_BROKER
+    )
 
 
 def _broker_synonyms(
@@ -202,10 +211,10 @@ def _broker_synonyms(
     shows nothing of a broker that only has `log.retention.hours`; tools rely on the same here.
     """
     layers = (
-        (config.per_broker, Source.DYNAMIC_BROKER),
-        (config.cluster_wide, Source.DYNAMIC_DEFAULT_BROKER),
-        (config.static, Source.STATIC_BROKER),
-        (_DEFAULT_TEXTS, Source.DEFAULT),
+        (config.per_broker, SettingSource.DYNAMIC_BROKER),
+        (config.cluster_wide, SettingSource.DYNAMIC_DEFAULT_BROKER),
+        (config.static, SettingSource.STATIC_BROKER),
+        (_DEFAULT_TEXTS, SettingSource.DEFAULT),
     )
     found = [
         Synonym(kin, None if hidden else layer[kin], source)
@@ -222,6 +231,8 @@ def _kin(name: str) -> tuple[str, ...]:
     setting = setting_of(name)
     if setting is not None and setting.name != name:
         return (name, setting.name)
+    if setting is None and name.startswith(LISTENER_PREFIX):
+        return (name, name.removeprefix(LISTENER_PREFIX).partition(".")[2])
     return _FAMILY.get(name, (name,))
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from penstock.config.broker import BROKER_SETTINGS, TABLES
+from penstock.config.broker import TABLES
 from penstock.config.group import GROUP_SETTINGS
 from penstock.config.quotas import ADDRESS_QUOTAS, CLIENT_QUOTAS
 from penstock.config.settings import Setting, SettingTable, to_text
@@ -61,7 +61,7 @@ def _title(docstring: str | None) -> str:
 
 def _broker_rows(settings: Iterable[Setting]) -> str:
     rows = (
-        (*_columns(setting), _CHANGE[setting.dynamic], _acts(BROKER_SETTINGS, setting.name))
+        (*_columns(setting), _CHANGE[setting.dynamic], _acts(setting))
         for setting in settings
         if not setting.internal
     )
@@ -70,7 +70,7 @@ def _broker_rows(settings: Iterable[Setting]) -> str:
 
 def _topic_rows() -> str:
     rows = (
-        (*_columns(setting), _code(BROKER_NAMES.get(name, "")), _acts(TOPIC_SETTINGS, name))
+        (*_columns(setting), _code(BROKER_NAMES.get(name, "")), _acts(setting))
         for name, setting in sorted(TOPIC_SETTINGS.items())
         if not setting.internal
     )
@@ -79,7 +79,7 @@ def _topic_rows() -> str:
 
 
 def _plain_rows(table: SettingTable) -> str:
-    rows = ((*_columns(setting), _acts(table, name)) for name, setting in sorted(table.items()))
+    rows = ((*_columns(setting), _acts(setting)) for _, setting in sorted(table.items()))
     return _table(("Name", "Type", "Default", "Allowed", "What it does", "Acts"), rows)
 
 
@@ -94,8 +94,8 @@ def _code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
-def _acts(table: SettingTable, name: str) -> str:
-    return "yes" if table.acts(name) else "no"
+def _acts(setting: Setting) -> str:
+    return "yes" if setting.acts else "no"
 
 
 def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

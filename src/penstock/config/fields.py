@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from penstock.config.listeners import Listener
+    from penstock.config.listeners import ListenerAddress
     from penstock.config.settings import Password
 
 
@@ -25,8 +25,8 @@ class BrokerFields:
     reserved_broker_max_id: int
     node_id: int  # The same as broker_id.
     broker_rack: str | None
-    listeners: tuple[Listener, ...]
-    advertised_listeners: tuple[Listener, ...]  # Or the listeners, with a host name put in.
+    listeners: tuple[ListenerAddress, ...]
+    advertised_listeners: tuple[ListenerAddress, ...]  # Or the listeners, with a host name put in.
     listener_security_protocol_map: Mapping[str, str]
     inter_broker_listener_name: str  # Or the one of security.inter.broker.protocol.
     security_inter_broker_protocol: str
@@ -75,10 +75,12 @@ class BrokerFields:
     log_dir: tuple[str, ...]
     log_dirs: tuple[Path, ...]  # log.dir where log.dirs is not set.
     cordoned_log_dirs: tuple[str, ...]
+    log_dir_reserve_bytes: int
     log_dir_failure_timeout_ms: int
     num_recovery_threads_per_data_dir: int
     log_initial_task_delay_ms: int
     log_segment_bytes: int
+    internal_segment_bytes: int | None
     log_roll_hours: int
     log_roll_ms: int  # Or log.roll.hours.
     log_roll_jitter_hours: int
@@ -279,7 +281,7 @@ class BrokerFields:
     alter_log_dirs_replication_quota_window_size_seconds: int
     client_quota_callback_class: str | None
     # tables/observation.py
-    metrics_listeners: tuple[Listener, ...]
+    metrics_listeners: tuple[ListenerAddress, ...]
     metric_reporters: tuple[str, ...]
     auto_include_jmx_reporter: bool
     metrics_num_samples: int

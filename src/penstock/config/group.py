@@ -12,10 +12,10 @@ from penstock.config.broker import BROKER_SETTINGS, BrokerConfig
 from penstock.config.settings import (
     BOOLEAN,
     CLUSTER_WIDE,
+    INERT,
     INT,
     MEDIUM,
     STRING,
-    BadValue,
     Bounds,
     Matching,
     OneOf,
@@ -34,40 +34,40 @@ _OFFSET_RESET: Final = Matching(
 # fmt: off
 GROUP_SETTINGS: Final = SettingTable((
     Setting("consumer.session.timeout.ms", INT, 45_000, Bounds(1), MEDIUM, CLUSTER_WIDE,
-            "How long a silent member of a consumer group stays."),
+            INERT, "How long a silent member of a consumer group stays."),
     Setting("consumer.heartbeat.interval.ms", INT, 5000, Bounds(1), MEDIUM, CLUSTER_WIDE,
-            "How often a member of a consumer group is to be heard from."),
+            INERT, "How often a member of a consumer group is to be heard from."),
     Setting("consumer.assignment.interval.ms", INT, 1000, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How long lies between two assignments of a consumer group at least."),
+            INERT, "How long lies between two assignments of a consumer group at least."),
     Setting("share.session.timeout.ms", INT, 45_000, Bounds(1), MEDIUM, CLUSTER_WIDE,
-            "How long a silent member of a share group stays."),
+            INERT, "How long a silent member of a share group stays."),
     Setting("share.heartbeat.interval.ms", INT, 5000, Bounds(1), MEDIUM, CLUSTER_WIDE,
-            "How often a member of a share group is to be heard from."),
+            INERT, "How often a member of a share group is to be heard from."),
     Setting("share.assignment.interval.ms", INT, 1000, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How long lies between two assignments of a share group at least."),
+            INERT, "How long lies between two assignments of a share group at least."),
     Setting("share.record.lock.duration.ms", INT, 30_000, Bounds(1000), MEDIUM, CLUSTER_WIDE,
-            "How long a delivered record stays with its consumer."),
+            INERT, "How long a delivered record stays with its consumer."),
     Setting("share.delivery.count.limit", INT, 5, Bounds(2), MEDIUM, CLUSTER_WIDE,
-            "How often a record is delivered before it is given up."),
+            INERT, "How often a record is delivered before it is given up."),
     Setting("share.partition.max.record.locks", INT, 2000, Bounds(100), MEDIUM, CLUSTER_WIDE,
-            "How many records of a partition may be out for delivery."),
+            INERT, "How many records of a partition may be out for delivery."),
     Setting("share.auto.offset.reset", STRING, "latest", _OFFSET_RESET, MEDIUM, CLUSTER_WIDE,
-            "Where a new share group begins."),
+            INERT, "Where a new share group begins."),
     Setting("share.isolation.level", STRING, "read_uncommitted",
             OneOf("read_committed", "read_uncommitted"), MEDIUM, CLUSTER_WIDE,
-            "Whether a share group sees records of open and aborted transactions."),
+            INERT, "Whether a share group sees records of open and aborted transactions."),
     Setting("share.renew.acknowledge.enable", BOOLEAN, True, None, MEDIUM, CLUSTER_WIDE,
-            "Whether a consumer may keep a record longer."),
+            INERT, "Whether a consumer may keep a record longer."),
     Setting("streams.session.timeout.ms", INT, 45_000, Bounds(1), MEDIUM, CLUSTER_WIDE,
-            "How long a silent member of a streams group stays."),
+            INERT, "How long a silent member of a streams group stays."),
     Setting("streams.heartbeat.interval.ms", INT, 5000, Bounds(1), MEDIUM, CLUSTER_WIDE,
-            "How often a member of a streams group is to be heard from."),
+            INERT, "How often a member of a streams group is to be heard from."),
     Setting("streams.assignment.interval.ms", INT, 1000, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How long lies between two assignments of a streams group at least."),
+            INERT, "How long lies between two assignments of a streams group at least."),
     Setting("streams.initial.rebalance.delay.ms", INT, 3000, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How long a new streams group waits for further members."),
+            INERT, "How long a new streams group waits for further members."),
     Setting("streams.num.standby.replicas", INT, 0, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How many standby copies a task has."),
+            INERT, "How many standby copies a task has."),
 ))
 # fmt: on
 
@@ -115,10 +115,7 @@ def _parse(name: str, text: str | None) -> Value:
         raise ConfigError(f"Unknown group config name: {name}")
     if text is None:
         raise ConfigError(f"Null value not supported for group configs: {name}")
-    try:
-        return setting.parse(text)
-    except BadValue as error:
-        raise ConfigError(error.kafka_sentence) from error
+    return setting.parse_for_client(text)
 
 
 def _check_bounds(name: str, value: Value, config: BrokerConfig) -> None:

@@ -21,7 +21,7 @@ ANY_ADDRESS: Final = ("0.0.0.0", "::")
 _LISTENER = re.compile(r"([^:/]+)://(?:\[([0-9A-Fa-f:.%\w]*)\]|([\w.%:-]*)):(\d+)")
 
 
-class Listener(NamedTuple):
+class ListenerAddress(NamedTuple):
     """One place to connect to, or to listen on."""
 
     name: str
@@ -56,14 +56,14 @@ def _check_pair(pair: str, name: str, protocol: str) -> None:
 
 def parse_listeners(
     key: str, texts: Sequence[str], protocols: Mapping[str, str]
-) -> tuple[Listener, ...]:
+) -> tuple[ListenerAddress, ...]:
     """The listeners of a setting, each name once."""
     found = tuple(_parse_listener(key, text, protocols) for text in texts)
     _refuse_repeated(key, [listener.name for listener in found])
     return found
 
 
-def _parse_listener(key: str, text: str, protocols: Mapping[str, str]) -> Listener:
+def _parse_listener(key: str, text: str, protocols: Mapping[str, str]) -> ListenerAddress:
     name, host, port = split_address(key, text, "NAME://host:port")
     name = name.upper()
     protocol = protocols.get(name)
@@ -72,7 +72,7 @@ def _parse_listener(key: str, text: str, protocols: Mapping[str, str]) -> Listen
             f"{key} has the listener {name}, which listener.security.protocol.map does not name:"
             f" add {name}:PLAINTEXT to it"
         )
-    return Listener(name, host, port, protocol)
+    return ListenerAddress(name, host, port, protocol)
 
 
 def split_address(key: str, text: str, form: str) -> tuple[str, str, int]:
@@ -90,9 +90,9 @@ def _refuse_repeated(key: str, names: list[str]) -> None:
             raise ConfigError(f"{key} has two listeners named {name}: each needs its own name")
 
 
-def check_bindable(listeners: Iterable[Listener]) -> None:
+def check_bindable(listeners: Iterable[ListenerAddress]) -> None:
     """Refuse two listeners on one port, and protocols that are not served yet."""
-    ports: dict[int, Listener] = {}
+    ports: dict[int, ListenerAddress] = {}
     for listener in listeners:
         check_served(listener)
         other = ports.setdefault(listener.port, listener)
@@ -100,7 +100,7 @@ def check_bindable(listeners: Iterable[Listener]) -> None:
             raise ConfigError(f"listeners has {other} and {listener}: each needs its own port")
 
 
-def check_served(listener: Listener) -> None:
+def check_served(listener: ListenerAddress) -> None:
     """Refuse a protocol we do not speak yet rather than speak another one in its place."""
     if listener.security_protocol not in SERVED_PROTOCOLS:
         raise ConfigError(
@@ -109,7 +109,7 @@ def check_served(listener: Listener) -> None:
         )
 
 
-def _two_families(one: Listener, other: Listener) -> bool:
+def _two_families(one: ListenerAddress, other: ListenerAddress) -> bool:
     # The same port is two ports when one address is IPv4 and the other IPv6.
     return all(listener.host for listener in (one, other)) and (":" in one.host) != (
         ":" in other.host
@@ -117,8 +117,8 @@ def _two_families(one: Listener, other: Listener) -> bool:
 
 
 def advertised_ports(
-    advertised: Iterable[Listener], bound_ports: Mapping[str, int]
-) -> tuple[Listener, ...]:
+    advertised: Iterable[ListenerAddress], bound_ports: Mapping[str, int]
+) -> tuple[ListenerAddress, ...]:
     """What to tell clients once the listeners are bound: port 0 becomes the real port."""
     return tuple(
         listener if listener.port else listener._replace(port=bound_ports[listener.name])
@@ -126,12 +126,12 @@ def advertised_ports(
     )
 
 
-def parse_http_listeners(key: str, texts: Sequence[str]) -> tuple[Listener, ...]:
+def parse_http_listeners(key: str, texts: Sequence[str]) -> tuple[ListenerAddress, ...]:
     """Addresses of a plain HTTP endpoint, as `http://127.0.0.1:9404`."""
     found = []
     for text in texts:
         scheme, host, port = split_address(key, text.rstrip("/"), "http://host:port")
         if scheme.lower() != "http":
             raise ConfigError(f"{key} has {text}: only http:// is served")
-        found.append(Listener("http", host, port, PLAINTEXT))
+        found.append(ListenerAddress("http", host, port, PLAINTEXT))
     return tuple(found)

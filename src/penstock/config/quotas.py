@@ -8,8 +8,8 @@ import sys
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from penstock.config import acting
 from penstock.config.settings import (
+    ACTS,
     CLUSTER_WIDE,
     DOUBLE,
     INT,
@@ -27,19 +27,19 @@ EntityType = Literal["user", "client-id", "ip"]
 # fmt: off
 CLIENT_QUOTAS: Final = SettingTable((
     Setting("producer_byte_rate", LONG, LONG_MAX, None, MEDIUM, CLUSTER_WIDE,
-            "Bytes a second a client may send."),
+            ACTS, "Bytes a second a client may send."),
     Setting("consumer_byte_rate", LONG, LONG_MAX, None, MEDIUM, CLUSTER_WIDE,
-            "Bytes a second a client may fetch."),
+            ACTS, "Bytes a second a client may fetch."),
     Setting("request_percentage", DOUBLE, float(INT_MAX), None, MEDIUM, CLUSTER_WIDE,
-            "The part of one processor a client's requests may take, in percent."),
+            ACTS, "The part of one processor a client's requests may take, in percent."),
     Setting("controller_mutation_rate", DOUBLE, float(INT_MAX), None, MEDIUM, CLUSTER_WIDE,
-            "Partitions a second a client may create or delete."),
-), acting=acting.QUOTAS)
+            ACTS, "Partitions a second a client may create or delete."),
+))
 
 ADDRESS_QUOTAS: Final = SettingTable((
     Setting("connection_creation_rate", INT, INT_MAX, None, MEDIUM, CLUSTER_WIDE,
-            "Connections a second an address may open."),
-), acting=acting.QUOTAS)
+            ACTS, "Connections a second an address may open."),
+))
 # fmt: on
 
 _MOST: Final = {INT: INT_MAX, LONG: LONG_MAX, DOUBLE: sys.float_info.max}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.config import listeners as addresses
-from penstock.config.listeners import Listener
+from penstock.config.listeners import ListenerAddress
 from penstock.config.settings import Value, attribute_name
 from penstock.errors import ConfigError
 
@@ -59,6 +59,7 @@ def derive(values: Values, given: Set[str], host_name: Callable[[], str]) -> dic
         "inter_broker_listener_name": _between_brokers(values, given, advertised),
         "log_dirs": log_dirs,
         "log_retention_ms": _retention_ms(values),
+        "log_segment_bytes": _or_else(values, "internal.segment.bytes", "log.segment.bytes"),
         "log_roll_ms": _either_ms(values, "log.roll"),
         "log_roll_jitter_ms": _either_ms(values, "log.roll.jitter"),
         "log_flush_interval_ms": _or_else(
@@ -145,7 +146,9 @@ def _check_connections(values: Values) -> None:
         )
 
 
-def _listeners(values: Values, given: Set[str], protocols: dict[str, str]) -> tuple[Listener, ...]:
+def _listeners(
+    values: Values, given: Set[str], protocols: dict[str, str]
+) -> tuple[ListenerAddress, ...]:
     texts = _list(values, "listeners")
     if "listeners" not in given and given & {"port", "host.name"}:
         # Nothing listens beyond this machine unless somebody wrote so: a port alone does not.
@@ -162,9 +165,9 @@ def _advertised(
     values: Values,
     given: Set[str],
     protocols: dict[str, str],
-    listeners: tuple[Listener, ...],
+    listeners: tuple[ListenerAddress, ...],
     host_name: Callable[[], str],
-) -> tuple[Listener, ...]:
+) -> tuple[ListenerAddress, ...]:
     texts = _list(values, "advertised.listeners")
     if texts:
         found = addresses.parse_listeners("advertised.listeners", texts, protocols)
@@ -178,12 +181,14 @@ def _advertised(
     )
 
 
-def _advertised_by_parts(values: Values, listener: Listener) -> Listener:
+def _advertised_by_parts(values: Values, listener: ListenerAddress) -> ListenerAddress:
     host = _text(values, "advertised.host.name") or listener.host
     return listener._replace(host=host, port=_whole(values, "advertised.port", listener.port))
 
 
-def _check_advertised(advertised: tuple[Listener, ...], listeners: tuple[Listener, ...]) -> None:
+def _check_advertised(
+    advertised: tuple[ListenerAddress, ...], listeners: tuple[ListenerAddress, ...]
+) -> None:
     names = {listener.name for listener in listeners}
     for listener in advertised:
         if listener.name not in names:
@@ -198,7 +203,9 @@ def _check_advertised(advertised: tuple[Listener, ...], listeners: tuple[Listene
             )
 
 
-def _between_brokers(values: Values, given: Set[str], advertised: tuple[Listener, ...]) -> str:
+def _between_brokers(
+    values: Values, given: Set[str], advertised: tuple[ListenerAddress, ...]
+) -> str:
     name = values["inter.broker.listener.name"]
     if name and "security.inter.broker.protocol" in given:
         raise ConfigError(

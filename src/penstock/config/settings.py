@@ -1,4 +1,4 @@
-"""What a setting is: a name, a type, a default, what is allowed, one sentence of text.
+"""What a setting is: a name, a type, a default, what is allowed, whether it acts, and a sentence.
 
 A table of these is the one home of a family of settings: parsing, the sentences that refuse a bad
 value, the answers to DescribeConfigs, the print at start-up and docs/settings.md all come from it.
@@ -32,6 +32,11 @@ PASSWORD: Final = "password"
 READ_ONLY: Final = "read-only"
 PER_BROKER: Final = "per-broker"
 CLUSTER_WIDE: Final = "cluster-wide"
+
+# Whether changing a setting changes what a broker does. One that does not is still taken, printed
+# and described, so that files and tools written for Kafka work.
+ACTS: Final = True
+INERT: Final = False
 
 HIGH: Final = "high"
 MEDIUM: Final = "medium"
@@ -87,13 +92,17 @@ class Bounds:
         """Refuse a number out of range."""
         if not isinstance(value, int | float) or value in self.also:
             return
-        if self.low is not None and value < self.low:
-            reason = f"Value must be at least {self.low}"
-        elif self.high is not None and value > self.high:
-            reason = f"Value must be no more than {self.high}"
-        else:
+        is_low = self.low is not None and value < self.low
+        if not is_low and (self.high is None or value <= self.high):
             return
-        raise BadValue(setting.name, text, self._allowed(setting.name), reason)
+        if self.also:
+            also = ", ".join(map(str, self.also))
+            reason = f"Value must be between {self.low} and {self.high} or equal to {also}"
+        elif is_low:
+            reason = f"Value must be at least {self.low}"
+        else:
+            reason = f"Value must be no more than {self.high}"
+        raise BadValue(setting.name, to_text(value), self._allowed(setting.name), reason)
 
     def _allowed(self, name: str) -> str:
         if self.high is None:
@@ -154,6 +163,9 @@ class Matching:
         """Refuse a text of another form."""
         given = value if isinstance(value, tuple) else (str(value),)
         if not all(re.fullmatch(self.pattern, item) for item in given):
+            if isinstance(value, tuple):
+                shown, reason = f"[{', '.join(given)}]", f"{setting.name} {self.kafka_reason}"
+                raise BadValue(setting.name, shown, self.allowed, reason)
             raise BadValue(setting.name, text, self.allowed, self.kafka_reason)
 
 
@@ -163,7 +175,17 @@ Valid = Bounds | OneOf | Matching | None
 class Setting:
     """One setting, as its table states it."""
 
-    __slots__ = ("default", "dynamic", "importance", "internal", "name", "text", "type", "valid")
+    __slots__ = (
+        "acts",
+        "default",
+        "dynamic",
+        "importance",
+        "internal",
+        "name",
+        "text",
+        "type",
+        "valid",
+    )
 
     def __init__(
         self,
@@ -173,6 +195,7 @@ class Setting:
         valid: Valid,
         importance: Importance,
         dynamic: Dynamic,
+        acts: bool,
         text: str,
         internal: bool = False,
     ) -> None:
@@ -182,6 +205,7 @@ class Setting:
         self.valid = valid
         self.importance = importance
         self.dynamic = dynamic
+        self.acts = acts
         self.text = text
         self.internal = internal  # Known and obeyed, but neither described nor documented.
 
@@ -205,15 +229,19 @@ class Setting:
             self.valid.check(self, value, text.strip())
         return value
 
+    def parse_for_client(self, text: str) -> Value:
+        """The same, refused by a ConfigError in the words that a Kafka client knows."""
+        try:
+            return self.parse(text)
+        except BadValue as error:
+            raise ConfigError(error.kafka_sentence) from error
+
 
 class SettingTable(Mapping[str, Setting]):
-    """Settings by name, and which of them something obeys today."""
+    """Settings by name."""
 
-    def __init__(
-        self, settings: Iterable[Setting], *, acting: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, settings: Iterable[Setting]) -> None:
         self._by_name = {setting.name: setting for setting in settings}
-        self._acting = acting
 
     def __getitem__(self, name: str) -> Setting:
         return self._by_name[name]
@@ -226,10 +254,6 @@ class SettingTable(Mapping[str, Setting]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
-
-    def acts(self, name: str) -> bool:
-        """Whether changing the setting changes what a broker does; else it is only accepted."""
-        return name in self._acting
 
     def defaults(self) -> dict[str, Value]:
         """Every setting at its default."""

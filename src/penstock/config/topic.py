@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from penstock.config import acting
 from penstock.config.broker import BrokerConfig
 from penstock.config.settings import (
+    ACTS,
     BOOLEAN,
     CLUSTER_WIDE,
     DOUBLE,
+    INERT,
     INT,
     LIST,
     LONG,
@@ -22,7 +23,6 @@ from penstock.config.settings import (
     LOW,
     MEDIUM,
     STRING,
-    BadValue,
     Bounds,
     Matching,
     OneOf,
@@ -43,84 +43,84 @@ _REPLICAS: Final = Matching(
 # fmt: off
 TOPIC_SETTINGS: Final = SettingTable((
     Setting("cleanup.policy", LIST, ("delete",), OneOf("compact", "delete"), MEDIUM, CLUSTER_WIDE,
-            "What happens to old segments: delete, compact, or both; empty: nothing."),
+            ACTS, "What happens to old segments: delete, compact, or both; empty: nothing."),
     Setting("compression.type", STRING, "producer",
             OneOf("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
             MEDIUM, CLUSTER_WIDE,
-            "The compression on disk; producer keeps what was sent."),
+            ACTS, "The compression on disk; producer keeps what was sent."),
     Setting("compression.gzip.level", INT, -1, Bounds(1, 9, also=(-1,)), MEDIUM, CLUSTER_WIDE,
-            "The level for gzip; -1 is gzip's own."),
+            ACTS, "The level for gzip; -1 is gzip's own."),
     Setting("compression.lz4.level", INT, 9, Bounds(1, 17), MEDIUM, CLUSTER_WIDE,
-            "The level for lz4."),
+            ACTS, "The level for lz4."),
     Setting("compression.zstd.level", INT, 3, Bounds(-131_072, 22), MEDIUM, CLUSTER_WIDE,
-            "The level for zstd."),
+            ACTS, "The level for zstd."),
     Setting("delete.retention.ms", LONG, 86_400_000, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How long the mark of a deletion stays in a compacted topic."),
+            ACTS, "How long the mark of a deletion stays in a compacted topic."),
     Setting("file.delete.delay.ms", LONG, 60_000, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How long a deleted segment stays as a file."),
+            ACTS, "How long a deleted segment stays as a file."),
     Setting("flush.messages", LONG, LONG_MAX, Bounds(1), MEDIUM, CLUSTER_WIDE,
-            "How many records may be written before the log is flushed to disk."),
+            ACTS, "How many records may be written before the log is flushed to disk."),
     Setting("flush.ms", LONG, LONG_MAX, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How long a record may stay unflushed."),
+            ACTS, "How long a record may stay unflushed."),
     Setting("follower.replication.throttled.replicas", LIST, (), _REPLICAS, MEDIUM, CLUSTER_WIDE,
-            "Replicas whose fetching is throttled."),
+            ACTS, "Replicas whose fetching is throttled."),
     Setting("leader.replication.throttled.replicas", LIST, (), _REPLICAS, MEDIUM, CLUSTER_WIDE,
-            "Replicas whose sending is throttled."),
+            ACTS, "Replicas whose sending is throttled."),
     Setting("index.interval.bytes", INT, 4096, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How many bytes of log lie between two index entries."),
+            ACTS, "How many bytes of log lie between two index entries."),
     Setting("internal.segment.bytes", INT, None, Bounds(1), MEDIUM, CLUSTER_WIDE,
-            "A segment size below all bounds, for tests.", internal=True),
+            INERT, "A segment size below all bounds, for tests.", internal=True),
     Setting("local.retention.bytes", LONG, -2, Bounds(-2), MEDIUM, CLUSTER_WIDE,
-            "Local share of a tiered log; tiered storage is not supported."),
+            INERT, "Local share of a tiered log; tiered storage is not supported."),
     Setting("local.retention.ms", LONG, -2, Bounds(-2), MEDIUM, CLUSTER_WIDE,
-            "Local share of a tiered log; tiered storage is not supported."),
+            INERT, "Local share of a tiered log; tiered storage is not supported."),
     Setting("max.compaction.lag.ms", LONG, LONG_MAX, Bounds(1), MEDIUM, CLUSTER_WIDE,
-            "How long a record may stay uncompacted at most."),
+            ACTS, "How long a record may stay uncompacted at most."),
     Setting("max.message.bytes", INT, 1_048_588, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "The largest batch of records taken."),
+            ACTS, "The largest batch of records taken."),
     Setting("message.downconversion.enable", BOOLEAN, True, None, LOW, CLUSTER_WIDE,
-            "Whether old consumers get records converted to the format they read."),
-    Setting("message.format.version", STRING, None, None, LOW, CLUSTER_WIDE,
+            ACTS, "Whether old consumers get records converted to the format they read."),
+    Setting("message.format.version", STRING, None, None, LOW, CLUSTER_WIDE, INERT,
             "The record format of Kafka before 3.0; format 2 is always written.", internal=True),
     Setting("message.timestamp.after.max.ms", LONG, 3_600_000, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How far a producer's time may lie in the future."),
+            ACTS, "How far a producer's time may lie in the future."),
     Setting("message.timestamp.before.max.ms", LONG, LONG_MAX, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How far a producer's time may lie in the past."),
+            ACTS, "How far a producer's time may lie in the past."),
     Setting("message.timestamp.difference.max.ms", LONG, None, Bounds(0), LOW, CLUSTER_WIDE,
-            "How far a producer's time may lie off, where before and after are not set.",
+            ACTS, "How far a producer's time may lie off, where before and after are not set.",
             internal=True),
     Setting("message.timestamp.type", STRING, "CreateTime", OneOf("CreateTime", "LogAppendTime"),
             MEDIUM, CLUSTER_WIDE,
-            "Whether a record's time is the producer's or that of the append."),
+            ACTS, "Whether a record's time is the producer's or that of the append."),
     Setting("min.cleanable.dirty.ratio", DOUBLE, 0.5, Bounds(0, 1), MEDIUM, CLUSTER_WIDE,
-            "How large the uncompacted part of a log must be to start."),
+            ACTS, "How large the uncompacted part of a log must be to start."),
     Setting("min.compaction.lag.ms", LONG, 0, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "How long a record stays uncompacted at least."),
+            ACTS, "How long a record stays uncompacted at least."),
     Setting("min.insync.replicas", INT, 1, Bounds(1), MEDIUM, CLUSTER_WIDE,
-            "How many replicas must have a record before acks=all is answered."),
+            ACTS, "How many replicas must have a record before acks=all is answered."),
     Setting("preallocate", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
-            "Whether a segment takes its full size on disk at once."),
+            ACTS, "Whether a segment takes its full size on disk at once."),
     Setting("remote.log.copy.disable", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
-            "Whether tiering stops; tiered storage is not supported."),
+            INERT, "Whether tiering stops; tiered storage is not supported."),
     Setting("remote.log.delete.on.disable", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
-            "Whether tiered data goes with tiering; tiered storage is not supported."),
+            INERT, "Whether tiered data goes with tiering; tiered storage is not supported."),
     Setting("remote.storage.enable", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
-            "Whether the log is tiered; tiered storage is not supported."),
+            INERT, "Whether the log is tiered; tiered storage is not supported."),
     Setting("retention.bytes", LONG, -1, None, MEDIUM, CLUSTER_WIDE,
-            "How large a partition may grow before its oldest segments go; -1: no limit."),
+            ACTS, "How large a partition may grow before its oldest segments go; -1: no limit."),
     Setting("retention.ms", LONG, 604_800_000, Bounds(-1), MEDIUM, CLUSTER_WIDE,
-            "How long records are kept; -1 keeps them for ever."),
-    Setting("segment.bytes", INT, 1 << 30, Bounds(14), MEDIUM, CLUSTER_WIDE,
-            "The size at which a segment is full and the next begins."),
+            ACTS, "How long records are kept; -1 keeps them for ever."),
+    Setting("segment.bytes", INT, 1 << 30, Bounds(1 << 20), MEDIUM, CLUSTER_WIDE,
+            ACTS, "The size at which a segment is full and the next begins."),
     Setting("segment.index.bytes", INT, 10 << 20, Bounds(4), MEDIUM, CLUSTER_WIDE,
-            "The size of the index of one segment."),
+            ACTS, "The size of the index of one segment."),
     Setting("segment.jitter.ms", LONG, 0, Bounds(0), MEDIUM, CLUSTER_WIDE,
-            "The largest random part taken off segment.ms."),
+            ACTS, "The largest random part taken off segment.ms."),
     Setting("segment.ms", LONG, 604_800_000, Bounds(1), MEDIUM, CLUSTER_WIDE,
-            "The age at which a segment is closed though not full."),
+            ACTS, "The age at which a segment is closed though not full."),
     Setting("unclean.leader.election.enable", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
-            "Whether a replica that may lack records can become leader."),
-), acting=acting.TOPIC)
+            ACTS, "Whether a replica that may lack records can become leader."),
+))
 # fmt: on
 
 # The broker's setting that stands in where a topic says nothing.
@@ -183,9 +183,13 @@ def parse_topic_config(
 
     All that holds together with the broker's settings is checked too.
     """
-    stated = {
-        canonical_name(name): _parse(canonical_name(name), overrides[name]) for name in overrides
-    }
+    nulls = [name for name, text in overrides.items() if text is None]
+    if nulls:
+        raise ConfigError(f"Null value not supported for topic configs: {', '.join(nulls)}")
+    given = {canonical_name(name): text for name, text in overrides.items() if text is not None}
+    for name in given:  # Kafka looks at all names before it looks at a value.
+        _setting(name)
+    stated = {name: _setting(name).parse_for_client(text) for name, text in given.items()}
     check_together(_merged(stated, config))
     return stated
 
@@ -195,11 +199,16 @@ def effective_topic_config(overrides: Mapping[str, str], config: BrokerConfig) -
 
     A stored name or value that this version does not take is left out: what goes in is checked by
     `parse_topic_config`, so it comes from a broker of another version, and a topic must still open.
+    A segment size from before the lower bound was raised is kept, or its retention would change.
     """
     usable: dict[str, Value] = {}
     for name, text in canonical_overrides(overrides).items():
         with suppress(ConfigError):
-            usable[name] = _parse(name, text)
+            usable[name] = (
+                TOPIC_SETTINGS["internal.segment.bytes"].parse(text)
+                if name == "segment.bytes"
+                else _setting(name).parse_for_client(text)
+            )
     return _merged(usable, config)
 
 
@@ -227,16 +236,11 @@ def check_together(values: Mapping[str, Value]) -> None:
         )
 
 
-def _parse(name: str, text: str | None) -> Value:
+def _setting(name: str) -> Setting:
     setting = TOPIC_SETTINGS.get(name)
     if setting is None:
         raise ConfigError(f"Unknown topic config name: {name}")
-    if text is None:
-        raise ConfigError(f"Null value not supported for topic configs: {name}")
-    try:
-        return setting.parse(text)
-    except BadValue as error:
-        raise ConfigError(error.kafka_sentence) from error
+    return setting
 
 
 def _merged(stated: Mapping[str, Value], config: BrokerConfig) -> dict[str, Value]:

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field, replace
 
-from penstock.client.consumer import Consumer
+from penstock.client.consumer.consumer import Consumer
 from penstock.client.values import ConsumerRecord, TopicPartition
 from penstock.demo.prices import AVERAGES, PRICES
 from penstock.demo.stocks import StockPrice
@@ -21,7 +21,7 @@ _RATE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class StockWindow:
     """The last closed window of a stock."""
 
     end: str
@@ -38,7 +38,7 @@ class StockLine:
     name: str
     history_cents: tuple[int, ...] = ()
     important: bool = False
-    window: Window | None = None  # None: Spark has not closed one yet.
+    window: StockWindow | None = None  # None: Spark has not closed one yet.
 
     @property
     def cents(self) -> int | None:
@@ -59,7 +59,7 @@ class Board:
         self.stocks[price.name] = replace(line, history_cents=history)
         self._times.append(time.monotonic())
 
-    def take_window(self, name: str, window: Window) -> None:
+    def take_window(self, name: str, window: StockWindow) -> None:
         line = self.stocks.get(name) or StockLine(name=name)
         # After a pause several windows of a stock come at once, in any order.
         if line.window is None or window.end >= line.window.end:
@@ -140,9 +140,9 @@ class BoardReader:
                 self.board.take_window(*_window(record))
 
 
-def _window(record: "ConsumerRecord[bytes, bytes]") -> tuple[str, Window]:
+def _window(record: "ConsumerRecord[bytes, bytes]") -> tuple[str, StockWindow]:
     raw = json.loads(record.value or b"{}")
-    window = Window(
+    window = StockWindow(
         end=str(raw["window_end"]),
         average=float(raw["average"]),
         high=float(raw["high"]),

@@ -17,7 +17,7 @@ _STOP_S = 20.0
 _PR_SET_PDEATHSIG = 1
 
 
-class Broker:
+class DemoBroker:
     """A broker process; it ends with us, whatever happens to us."""
 
     def __init__(self, address: str, data: Path, log: Path, extra: Sequence[str] = ()) -> None:
@@ -42,8 +42,8 @@ class Broker:
 
     def wait_until_ready(self) -> None:
         """Return when it answers; CommandError with its own words if it ended instead."""
-        from penstock.client.connection import Connection, parse_addresses
         from penstock.client.errors import ClientError
+        from penstock.client.wire.connection import BrokerConnection, parse_addresses
 
         (host, port), *_ = parse_addresses(self.address)
         give_up_s = time.monotonic() + _READY_S
@@ -51,7 +51,7 @@ class Broker:
             if self._process.poll() is not None:
                 raise CommandError(f"The broker did not start: {self._last_line()}")
             try:
-                Connection(host, port, "penstock-demo", timeout_s=2).close()
+                BrokerConnection(host, port, "penstock-demo", timeout_s=2).close()
                 return
             except ClientError:
                 time.sleep(0.05)

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Mapping
 
-from penstock.client.producer import Producer
+from penstock.client.producer.producer import Producer
 from penstock.client.values import RecordMetadata
 from penstock.demo.prices import PRICES
 from penstock.demo.stocks import IMPORTANT, ImportantStocks, Market

@@ -17,7 +17,7 @@ from penstock.cli.stopping import stop_on_signals
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
-    from penstock.demo.view import Facts, Screen
+    from penstock.demo.view import Screen, ScreenFacts
     from penstock.pipelines.supervisor import Supervisor
 
 _SHOW_S = 0.25
@@ -38,12 +38,12 @@ def run(
     stop = stop or stop_on_signals()
     # The first line comes before anything slow is imported.
     print(f"Starting a broker at {address}, with its data in {data} ...", flush=True)
-    from penstock.demo.broker import Broker
+    from penstock.demo.broker import DemoBroker
 
     own = data / "demo"  # Not the name of a partition, so the broker leaves it alone.
     own.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        broker = Broker(address, data, own / "broker.log", broker_arguments)
+        broker = DemoBroker(address, data, own / "broker.log", broker_arguments)
         stack.callback(broker.stop)
         stack.callback(print, "Stopping ...", flush=True)
         broker.wait_until_ready()
@@ -64,7 +64,7 @@ class _Parts:
     """Generator, board and supervisor, on their threads."""
 
     def __init__(self, address: str, own: Path, *, prices_per_s: int, master: str | None) -> None:
-        from penstock.client.cluster import ClusterClient
+        from penstock.client.wire.cluster import ClusterClient
         from penstock.demo.board import BoardReader
         from penstock.demo.generator import Generator
         from penstock.demo.prices import stock_averages
@@ -126,11 +126,11 @@ class _Parts:
         self._generator.stop()
         self.reader.stop()
 
-    def facts(self, data: Path) -> "Facts":
-        from penstock.demo.view import Facts
+    def facts(self, data: Path) -> "ScreenFacts":
+        from penstock.demo.view import ScreenFacts
 
         assert self._supervisor is not None
-        return Facts(
+        return ScreenFacts(
             address=self._address,
             data=str(data),
             table=str(self._table),

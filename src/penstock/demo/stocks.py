@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from penstock.client.partitioners import Cluster
+from penstock.client.producer.partitioners import Cluster
 from penstock.errors import ConfigError
 
 IMPORTANT = ("IBM", "UBER")

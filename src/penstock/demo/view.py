@@ -14,7 +14,7 @@ from penstock.demo.board import Board, StockLine
 from penstock.demo.prices import AVERAGES, LATENESS, PRICES, WINDOW
 from penstock.demo.stocks import IMPORTANT
 from penstock.pipelines.fitting import Fitting, without_one_after_another
-from penstock.pipelines.state import QueryStatus
+from penstock.queries.status import QueryStatus
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -36,7 +36,7 @@ _LINES_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ScreenFacts:
     """Everything the screen tells besides the board."""
 
     address: str
@@ -49,7 +49,7 @@ class Facts:
     queries: Sequence[QueryStatus]
 
 
-def commands(facts: Facts) -> list[tuple[str, str]]:
+def commands(facts: ScreenFacts) -> list[tuple[str, str]]:
     """What to look at next, to copy into a second terminal."""
     server = f"--bootstrap-server {facts.address}"
     python = facts.command.removesuffix("penstock") + "python"
@@ -72,7 +72,7 @@ def commands(facts: Facts) -> list[tuple[str, str]]:
     ]
 
 
-def picture(board: Board, facts: Facts, *, height: int | None = None) -> "RenderableType":
+def picture(board: Board, facts: ScreenFacts, *, height: int | None = None) -> "RenderableType":
     """The whole screen; what there is to try only if `height` has room for it."""
     from rich.console import Group
     from rich.text import Text
@@ -110,7 +110,7 @@ class _WithRoom:
             yield Text("A taller terminal shows what to try next.", style="dim", no_wrap=True)
 
 
-def _hints(facts: Facts) -> "RenderableType":
+def _hints(facts: ScreenFacts) -> "RenderableType":
     from rich.panel import Panel
     from rich.table import Table
 
@@ -166,12 +166,12 @@ def _window_cells(line: StockLine) -> list[str]:
     ]
 
 
-def _flow(board: Board, facts: Facts) -> "RenderableType":
+def _flow(board: Board, facts: ScreenFacts) -> "RenderableType":
     gone = without_one_after_another(("too late", "batch ms", "records"))
     return Fitting([partial(_flow_table, board, facts, one) for one in gone])
 
 
-def _flow_table(board: Board, facts: Facts, gone: Container[str]) -> "Table":
+def _flow_table(board: Board, facts: ScreenFacts, gone: Container[str]) -> "Table":
     from rich.table import Table
 
     table = Table(title="what flows", title_justify="left", header_style="bold")
@@ -210,7 +210,7 @@ def _spark(history: Sequence[int]) -> str:
     return "".join(_BARS[(cents - low) * (len(_BARS) - 1) // span] for cents in history)
 
 
-def line(board: Board, facts: Facts) -> str:
+def line(board: Board, facts: ScreenFacts) -> str:
     """The state in plain words, for logs and pipes."""
     parts = [f"{facts.sent:,} prices sent ({board.prices_per_s():,.0f}/s)"]
     for query in facts.queries:
@@ -230,7 +230,7 @@ class Screen(Protocol):
     def report(self, text: str) -> None:
         """Something happened."""
 
-    def show(self, board: Board, facts: Facts) -> None:
+    def show(self, board: Board, facts: ScreenFacts) -> None:
         """How everything is now."""
 
     def __enter__(self) -> Self: ...
@@ -248,7 +248,7 @@ class PlainScreen:
     def report(self, text: str) -> None:
         print(text, flush=True)
 
-    def show(self, board: Board, facts: Facts) -> None:
+    def show(self, board: Board, facts: ScreenFacts) -> None:
         if time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + _LINES_EVERY_S
@@ -278,7 +278,7 @@ class LiveScreen:
     def report(self, text: str) -> None:
         self.console.print(text, style="dim", highlight=False)
 
-    def show(self, board: Board, facts: Facts) -> None:
+    def show(self, board: Board, facts: ScreenFacts) -> None:
         self._live.update(picture(board, facts, height=self.console.size.height), refresh=True)
 
     def __enter__(self) -> Self:

@@ -4,11 +4,13 @@ A kind of group is one implementation of `Group`. The shard knows no more of it 
 the group, hands it requests, and asks it about commits, deletion and expiry.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, Protocol, TypeAlias
 
+from penstock.coordination.answers import Ticket
+from penstock.coordination.machine import KeyValue
 from penstock.errors import ErrorCode
-from penstock.groups.surroundings import Caller, Claim, KeyValue
+from penstock.groups.surroundings import Caller, MemberClaim
 from penstock.protocol.messages.heartbeat import HeartbeatRequest
 from penstock.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from penstock.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -19,8 +21,9 @@ CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
 SHARE: Final = "share"
 
-AnswerJoin: TypeAlias = Callable[[JoinGroupResponse], None]
-AnswerSync: TypeAlias = Callable[[SyncGroupResponse], None]
+# The answer, or the ticket under which it comes later.
+JoinAnswer: TypeAlias = JoinGroupResponse | Ticket[JoinGroupResponse]
+SyncAnswer: TypeAlias = SyncGroupResponse | Ticket[SyncGroupResponse]
 
 
 class Group(Protocol):
@@ -52,12 +55,12 @@ class Group(Protocol):
     # Requests of the classic protocol. A group of another kind answers those of its members that
     # still speak it, and refuses the rest.
 
-    def join(self, request: JoinGroupRequest, caller: Caller, answer: AnswerJoin) -> None:
-        """Answer now or when the rebalance is through; never raises, never answers twice."""
+    def join(self, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
+        """The answer now, or when the rebalance is through; refusals are answers too."""
         ...
 
-    def sync(self, request: SyncGroupRequest, caller: Caller, answer: AnswerSync) -> None:
-        """Answer now or when the leader has sent the assignment."""
+    def sync(self, request: SyncGroupRequest, caller: Caller) -> SyncAnswer:
+        """The answer now, or when the leader has sent the assignment; refusals are answers too."""
         ...
 
     def heartbeat(self, request: HeartbeatRequest) -> None: ...
@@ -68,7 +71,7 @@ class Group(Protocol):
 
     def admit_commit(
         self,
-        claim: Claim,
+        claim: MemberClaim,
         partitions: Iterable[tuple[str, int]],
         *,
         version: int,
@@ -100,10 +103,10 @@ class Group(Protocol):
         """The records that make a later load forget the group; offsets are the shard's."""
         ...
 
-    def loaded(self) -> None:
+    def start(self) -> None:
         """The log is read to its end: set timers, mend what the log leaves half done."""
         ...
 
-    def removed(self, error: ErrorCode) -> None:
+    def stop(self, error: ErrorCode) -> None:
         """The group is gone from this shard: drop timers, tell everybody who waits."""
         ...

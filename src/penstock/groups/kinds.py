@@ -6,13 +6,13 @@ A broker that coordinates nothing yet, as when it has just been set up, starts w
 from collections.abc import Callable
 from typing import Final
 
-from penstock.groups.shard import Family, Shard
+from penstock.groups.shard import Family, GroupShard
 
 
-def _consumer_groups(shard: Shard) -> Family:
-    from penstock.groups.consumer_groups import ConsumerGroups
+def _consumer_groups(shard: GroupShard) -> Family:
+    from penstock.groups.consumer.groups import ConsumerGroups
 
     return ConsumerGroups(shard)
 
 
-KINDS: Final[tuple[Callable[[Shard], Family], ...]] = (_consumer_groups,)
+KINDS: Final[tuple[Callable[[GroupShard], Family], ...]] = (_consumer_groups,)

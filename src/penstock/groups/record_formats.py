@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from penstock.groups.classic_members import ClassicMember, ClassicMembers, Strategy
-from penstock.groups.surroundings import KeyValue
+from penstock.coordination.machine import KeyValue
+from penstock.groups.classic.members import ClassicMember, ClassicMembers, Strategy
 from penstock.protocol.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -24,15 +24,20 @@ from penstock.protocol.stored import read_prefix
 OFFSET_TYPES: Final = frozenset({0, 1})  # Of the key; 0 is from before 0.9 and reads the same.
 GROUP_TYPE: Final = 2
 NEVER: Final = -1
+_NO_ID: Final = bytes(16)
 
-# Versions of values: what every release since 2.3 writes and reads.
-_OFFSET_VERSION: Final = 3
+# Versions of values, as Kafka 4.3 writes them. Of offsets it has read version 4 since 3.5.
+_OFFSET_VERSION: Final = 4
 _OFFSET_VERSION_WITH_EXPIRY: Final = 1
 _GROUP_VERSION: Final = 3
 
-_OFFSET_HEAD: Final = struct.Struct(">hqih")  # Version, offset, leader epoch, length of metadata.
+# Version, offset, leader epoch, and one more than the length of metadata.
+_OFFSET_HEAD: Final = struct.Struct(">hqiB")
 _OFFSET_PREFIX: Final = struct.pack(">h", _OFFSET_VERSION)
-_OFFSET_TAIL: Final = struct.Struct(">q")  # Commit timestamp.
+_SHORT_BYTES_MAX: Final = 126  # Of metadata whose length fits into that byte.
+# Commit timestamp, and the tagged fields: one, with the tag 0, of 16 bytes, the topic's id.
+_OFFSET_TAIL: Final = struct.Struct(">q3s16s")
+_ID_FOLLOWS: Final = bytes((1, 0, 16))
 
 
 class CommittedOffset(NamedTuple):
@@ -44,6 +49,7 @@ class CommittedOffset(NamedTuple):
     commit_ms: int
     expire_ms: int = NEVER  # -1: by the rules of the group; else the committer said until when.
     record_offset: int = -1  # Where the record is in the log.
+    topic_id: bytes | None = None  # None: nobody noted it, as before Kafka 4.3.
 
 
 @lru_cache(maxsize=16_384)
@@ -56,11 +62,24 @@ def offset_value(committed: CommittedOffset) -> bytes:
     if committed.expire_ms != NEVER:
         return _offset_value_with_expiry(committed)
     metadata = committed.metadata.encode()
+    size, topic_id = len(metadata), committed.topic_id
+    if size > _SHORT_BYTES_MAX or topic_id is None:
+        return _offset_value_by_schema(committed)
     return (
-        _OFFSET_HEAD.pack(_OFFSET_VERSION, committed.offset, committed.leader_epoch, len(metadata))
+        _OFFSET_HEAD.pack(_OFFSET_VERSION, committed.offset, committed.leader_epoch, size + 1)
         + metadata
-        + _OFFSET_TAIL.pack(committed.commit_ms)
+        + _OFFSET_TAIL.pack(committed.commit_ms, _ID_FOLLOWS, topic_id)
     )
+
+
+def _offset_value_by_schema(committed: CommittedOffset) -> bytes:
+    return OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_ms,
+        topic_id=committed.topic_id or _NO_ID,
+    ).to_bytes(_OFFSET_VERSION)
 
 
 def _offset_value_with_expiry(committed: CommittedOffset) -> bytes:
@@ -84,11 +103,20 @@ def read_offset_value(value: bytes, record_offset: int) -> CommittedOffset:
     if value[:2] == _OFFSET_PREFIX:  # Nearly all of them, and loading is mostly this.
         try:
             _, offset, leader_epoch, size = _OFFSET_HEAD.unpack_from(value)
-            end = _OFFSET_HEAD.size + size
-            if size >= 0 and len(value) == end + _OFFSET_TAIL.size:
-                note = str(value[_OFFSET_HEAD.size : end], "utf-8") if size else ""
-                (commit_ms,) = _OFFSET_TAIL.unpack_from(value, end)
-                return CommittedOffset(offset, leader_epoch, note, commit_ms, NEVER, record_offset)
+            end = _OFFSET_HEAD.size + size - 1
+            if 0 < size <= _SHORT_BYTES_MAX + 1 and len(value) == end + _OFFSET_TAIL.size:
+                note = str(value[_OFFSET_HEAD.size : end], "utf-8") if size > 1 else ""
+                commit_ms, tags, topic_id = _OFFSET_TAIL.unpack_from(value, end)
+                if tags == _ID_FOLLOWS:
+                    return CommittedOffset(
+                        offset,
+                        leader_epoch,
+                        note,
+                        commit_ms,
+                        NEVER,
+                        record_offset,
+                        _shared_id(topic_id),
+                    )
         except (struct.error, UnicodeDecodeError):
             pass  # The schema says what is wrong with it.
     read = OffsetCommitValue.from_bytes(value)
@@ -99,7 +127,14 @@ def read_offset_value(value: bytes, record_offset: int) -> CommittedOffset:
         read.commit_timestamp,
         read.expire_timestamp,
         record_offset,
+        _shared_id(read.topic_id),
     )
+
+
+@lru_cache(maxsize=4096)
+def _shared_id(topic_id: bytes) -> bytes | None:
+    """One object for all offsets of a topic; None: there is none."""
+    return topic_id if topic_id != _NO_ID else None
 
 
 def group_key(group_id: str) -> bytes:

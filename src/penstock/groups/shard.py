@@ -1,9 +1,10 @@
 """One partition of `__consumer_offsets` as a machine: all its groups and all their offsets.
 
 A shard is the state of one partition at one leader epoch. It is driven from one thread: a request
-or a timer comes in, records go to the journal, answers go to whoever waits. What the log does not
-hold (who waits, sessions, half a rebalance) is lost when the shard is thrown away, and everything
-else is found again by replaying the log: `replay` for each record, then `loaded`.
+or a timer comes in, records go to the journal, answers go out. A request that must wait gets a
+ticket, and its answer follows under that ticket (`take_answers`). What the log does not hold (who
+waits, sessions, half a rebalance) is lost when the shard is thrown away, and everything else is
+found again by replaying the log: `replay` for each record, then `start`.
 
 Rules that every kind of group keeps:
 
@@ -14,8 +15,8 @@ Rules that every kind of group keeps:
 - *No time of its own.* `around.clock` and `timers` are the only clocks; timers are named
   `(group_id, what, ...)` so that a group's timers can be dropped together.
 
-Kinds of groups share one name space: `groups[group_id]` is of kind "classic" (classic_group.py),
-"consumer" (KIP-848, consumer_group*.py) or later "share". A kind brings
+Kinds of groups share one name space: `groups[group_id]` is of kind "classic" (classic/group.py),
+"consumer" (KIP-848, consumer/group.py) or later "share". A kind brings
 
 - an implementation of `Group` (group.py), which also answers the four classic requests;
 - a `Family`: the record types it stores, and `replay` of such a record. Register it in the
@@ -27,16 +28,19 @@ Kinds of groups share one name space: `groups[group_id]` is of kind "classic" (c
 Conversion is replacement: `shard.place(group)` puts another object under the same group id. Up
 (classic to consumer): read `members`, `generation`, `protocol_type` of the ClassicGroup; write its
 `tombstones()` and the new kind's records in one batch; `place` the new group, which calls
-`removed(REBALANCE_IN_PROGRESS)` on the old one so that its waiting members rejoin. Down (consumer
+`stop(REBALANCE_IN_PROGRESS)` on the old one so that its waiting members rejoin. Down (consumer
 to classic): make a `ClassicGroup(..., members=[ClassicMember(...)])`, which is stable from the
 start; write the old kind's tombstones and its `record()` in one batch; `place` it and call its
-`loaded()`, which sets its timers; `rebalance(reason)` makes its members join anew.
+`start()`, which sets its timers; `rebalance(reason)` makes its members join anew.
 Offsets are by group id and are not touched by a conversion.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol, TypeVar
 
+from penstock.coordination.answers import LateAnswer
+from penstock.coordination.machine import NO_PRODUCER, KeyValue
+from penstock.coordination.timers import Timers
 from penstock.errors import (
     ErrorCode,
     GroupIdNotFound,
@@ -45,11 +49,11 @@ from penstock.errors import (
     ProtocolError,
     UnknownMemberId,
 )
-from penstock.groups.classic_group import ClassicGroup
-from penstock.groups.classic_members import refused_join, refused_sync
-from penstock.groups.group import CLASSIC, AnswerJoin, AnswerSync, Group
-from penstock.groups.group_offsets import GroupOffsets
-from penstock.groups.offset_commits import OffsetCommits
+from penstock.groups.classic.group import ClassicGroup
+from penstock.groups.classic.members import refused_join, refused_sync
+from penstock.groups.group import CLASSIC, Group, JoinAnswer, SyncAnswer
+from penstock.groups.offsets.commits import OffsetCommits
+from penstock.groups.offsets.table import GroupOffsets
 from penstock.groups.record_formats import (
     GROUP_TYPE,
     OFFSET_TYPES,
@@ -59,8 +63,7 @@ from penstock.groups.record_formats import (
     read_offset_value,
     record_type,
 )
-from penstock.groups.surroundings import NO_PRODUCER, Caller, KeyValue, Surroundings
-from penstock.groups.timers import Timers
+from penstock.groups.surroundings import Caller, GroupSurroundings
 from penstock.protocol.messages.describe_groups import DescribedGroup
 from penstock.protocol.messages.group_records import GroupMetadataValue
 from penstock.protocol.messages.heartbeat import HeartbeatRequest
@@ -94,11 +97,11 @@ class Family(Protocol):
 F = TypeVar("F", bound=Family)
 
 
-class Shard:
+class GroupShard:
     """All groups of one partition, while this broker leads it."""
 
     def __init__(
-        self, around: Surroundings, families: Iterable[Callable[["Shard"], Family]] = ()
+        self, around: GroupSurroundings, families: Iterable[Callable[["GroupShard"], Family]] = ()
     ) -> None:
         self.around = around
         self.timers = Timers(around.clock.elapsed_ms)
@@ -128,7 +131,7 @@ class Shard:
         if replaced is group:
             return
         if replaced is not None:
-            replaced.removed(ErrorCode.REBALANCE_IN_PROGRESS)
+            replaced.stop(ErrorCode.REBALANCE_IN_PROGRESS)
         self.groups[group.group_id] = group
 
     def write(
@@ -145,15 +148,15 @@ class Shard:
 
     # The classic protocol
 
-    def join_group(self, request: JoinGroupRequest, caller: Caller, answer: AnswerJoin) -> None:
+    def join_group(self, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
         try:
             group = self._group_to_join(request)
         except ProtocolError as error:
-            answer(refused_join(request.member_id, error.code))
-            return
-        group.join(request, caller, answer)
-        if request.group_id not in self.groups and _has_anybody(group):
+            return refused_join(request.member_id, error.code)
+        answer = group.join(request, caller)
+        if request.group_id not in self.groups and not group.is_empty:
             self.groups[request.group_id] = group
+        return answer
 
     def _group_to_join(self, request: JoinGroupRequest) -> Group:
         _check_group_id(request.group_id)
@@ -173,13 +176,12 @@ class Shard:
             raise UnknownMemberId(f"group {request.group_id} is not known")
         return ClassicGroup(request.group_id, self.around, self.timers)
 
-    def sync_group(self, request: SyncGroupRequest, caller: Caller, answer: AnswerSync) -> None:
+    def sync_group(self, request: SyncGroupRequest, caller: Caller) -> SyncAnswer:
         try:
             group = self._group_of_member(request.group_id)
         except ProtocolError as error:
-            answer(refused_sync(error.code))
-            return
-        group.sync(request, caller, answer)
+            return refused_sync(error.code)
+        return group.sync(request, caller)
 
     def heartbeat(self, request: HeartbeatRequest) -> None:
         self._group_of_member(request.group_id).heartbeat(request)
@@ -244,7 +246,7 @@ class Shard:
     def _drop(self, group: Group) -> None:
         self.write(group.tombstones())
         del self.groups[group.group_id]
-        group.removed(ErrorCode.GROUP_ID_NOT_FOUND)
+        group.stop(ErrorCode.GROUP_ID_NOT_FOUND)
 
     # Loading and leaving
 
@@ -292,7 +294,7 @@ class Shard:
         else:
             self._stored[group_id] = read_group_value(value)
 
-    def loaded(self) -> None:
+    def start(self) -> None:
         """All of the log was replayed: bring the groups to life."""
         for group_id, value in self._stored.items():
             if group_id in self.groups:
@@ -304,13 +306,33 @@ class Shard:
             if group_id not in self.groups:
                 self.place(ClassicGroup(group_id, self.around, self.timers))
         for group in tuple(self.groups.values()):
-            group.loaded()
+            group.start()
 
-    def close(self, error: ErrorCode) -> None:
+    def stop(self, error: ErrorCode) -> None:
         """This broker leads the partition no more: whoever waits is told so."""
         for group in self.groups.values():
-            group.removed(error)
+            group.stop(error)
         self.groups.clear()
+
+    def take_marker(self, producer_id: int, *, is_committed: bool, marker_offset: int) -> None:
+        """A transaction has ended, and with it is decided whether its offsets count."""
+        self.commits.complete_transaction(
+            producer_id, is_committed=is_committed, marker_offset=marker_offset
+        )
+
+    def take_answers(self) -> Sequence[LateAnswer]:
+        return self.around.answers.take()
+
+    def content(self) -> str:
+        return f"{len(self.groups)} groups and {len(self.offsets)} offsets"
+
+    # Time
+
+    def next_timer_ms(self) -> int | None:
+        return self.timers.next_ms()
+
+    def ring(self) -> None:
+        self.timers.run_due()
 
 
 def _check_group_id(group_id: str) -> None:
@@ -330,7 +352,3 @@ def _nobody_left(request: LeaveGroupRequest) -> LeaveGroupResponse:
             for identity in request.members
         ]
     )
-
-
-def _has_anybody(group: Group) -> bool:
-    return not group.is_empty

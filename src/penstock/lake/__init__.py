@@ -12,8 +12,8 @@ table by its log. Importing this package costs nothing: Spark is loaded with the
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from penstock.lake.formats.parquet import parquet_files
     from penstock.lake.maintenance import compact
-    from penstock.lake.parquet import parquet_files
     from penstock.lake.query import LakeQuery, table
     from penstock.lake.topic_table import sync
 
@@ -22,7 +22,7 @@ __all__ = ["LakeQuery", "compact", "parquet_files", "sync", "table"]
 _HOMES = {
     "LakeQuery": "query",
     "compact": "maintenance",
-    "parquet_files": "parquet",
+    "parquet_files": "formats.parquet",
     "sync": "topic_table",
     "table": "query",
 }

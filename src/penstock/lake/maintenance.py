@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from penstock.lake.commit import compact_now
 from penstock.lake.errors import LakeError
-from penstock.lake.locks import WriterLock
 from penstock.lake.query import local_directory
 from penstock.lake.spec import OWN_FOLDER, SPEC_FILE, TableSpec
+from penstock.lake.writing.commit import compact_now
+from penstock.lake.writing.locks import WriterLock
 
 
 def compact(directory: str | Path, *, small_files_max: int = 2) -> int:

@@ -15,9 +15,10 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from penstock.lake.commit import commit_batch, known_schema
-from penstock.lake.files import DataFile, TaskFiles, stage
+from penstock.lake.columns.agreement import known_columns
 from penstock.lake.spec import TableSpec
+from penstock.lake.writing.commit import commit_batch
+from penstock.lake.writing.files import DataFile, TaskFiles, stage
 
 _COLUMN = "files"
 
@@ -51,7 +52,7 @@ def _write(
         query_id=query_id,
         batch_id=batch_id,
         task=context.partitionId(),
-        known=known_schema(table),
+        known=known_columns(table).schema,
     )
     try:
         for batch in batches:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.lake.formats.tables import own_folder
 from penstock.lake.spec import TableSpec
-from penstock.lake.tables import own_folder
 
 _KEPT = 100  # As many as Spark keeps reports.
 _ROWS, _DEAD_LETTERS = "rows.json", "dead_letters.json"

@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from penstock.lake.columns.agreement import forget_agreements
 from penstock.lake.errors import LakeError
-from penstock.lake.locks import WriterLock, commit_lock
+from penstock.lake.formats.tables import open_table, remember_spec, remove_leftovers
 from penstock.lake.merge_query import merging
 from penstock.lake.progress import (
     BatchProgress,
@@ -26,9 +27,10 @@ from penstock.lake.progress import (
     new_batches,
     rows_of_batches,
 )
-from penstock.lake.sink import SPEC_OPTION, LakeSink
 from penstock.lake.spec import OWN_FOLDER, Merge, TableSpec, parse_partitioning
-from penstock.lake.tables import open_table, remember_spec, remove_leftovers
+from penstock.lake.writing.commit import refresh_columns
+from penstock.lake.writing.locks import WriterLock, commit_lock
+from penstock.lake.writing.sink import SPEC_OPTION, LakeSink
 
 _OUR_ERROR = re.compile(r"^\s*(?:penstock\.[\w.]+): (.+)$", re.MULTILINE)
 
@@ -157,7 +159,7 @@ class LakeQuery:
 
     @property
     def isActive(self) -> bool:  # noqa: N802
-        active = self._asked(lambda: self._query.isActive, False)
+        active = self._ask(lambda: self._query.isActive, False)
         if not active:
             self._lock.release()
         return active
@@ -191,7 +193,7 @@ class LakeQuery:
 
     def exception(self) -> LakeError | None:
         """Why the query failed; None if it did not."""
-        failed = self._asked(self._query.exception, None)
+        failed = self._ask(self._query.exception, None)
         if self._is_spark_gone:
             return LakeError(
                 "Spark's process ended unexpectedly; nothing is lost or doubled: start again"
@@ -200,7 +202,7 @@ class LakeQuery:
 
     def batches(self, *, after_batch_id: int = -1) -> list[BatchProgress]:
         """The latest batches that had rows: how many, how fast, and what is left to do."""
-        reports: list[Any] = self._asked(lambda: self._query.recentProgress, [])
+        reports: list[Any] = self._ask(lambda: self._query.recentProgress, [])
         return new_batches(
             reports,
             rows_of_batches(self._spec),
@@ -213,10 +215,10 @@ class LakeQuery:
 
     def stop(self) -> None:
         """Stop now; a batch that was cut off is taken again by the next run."""
-        self._asked(self._query.stop, None)
+        self._ask(self._query.stop, None)
         self._lock.release()
 
-    def _asked(self, ask: Callable[[], T], otherwise: T) -> T:
+    def _ask(self, ask: Callable[[], T], otherwise: T) -> T:
         """Spark's answer; a query whose process has died is over, and must not keep its table."""
         try:
             return ask()
@@ -232,6 +234,8 @@ def tidy(spec: TableSpec, query_id: str | None) -> None:
     with commit_lock(spec):
         found = open_table(spec)
         found.recover()
+        refresh_columns(spec, found)
+        forget_agreements(spec)
         if query_id is not None:
             remove_leftovers(spec, found, query_id)
 

@@ -43,7 +43,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decoding:
+class TopicDecoding:
     """How a topic's records become rows; see rows.py."""
 
     value_format: str = "raw"
@@ -61,7 +61,7 @@ class TableSpec:
     format: str
     partition_by: tuple[PartitionColumn, ...] = ()
     merge: Merge | None = None
-    decoding: Decoding | None = None  # None: the rows come as they are to be.
+    decoding: TopicDecoding | None = None  # None: the rows come as they are to be.
     compression: str = "zstd"
     file_bytes_max: int = 128 << 20
     small_files_max: int = 16  # More small files than this in a partition are put together.
@@ -89,7 +89,7 @@ class TableSpec:
         if raw["merge"] is not None:
             raw["merge"] = Merge(**{**raw["merge"], "on": tuple(raw["merge"]["on"])})
         if raw["decoding"] is not None:
-            raw["decoding"] = Decoding(**raw["decoding"])
+            raw["decoding"] = TopicDecoding(**raw["decoding"])
         return cls(**raw)
 
 

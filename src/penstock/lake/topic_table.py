@@ -9,11 +9,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from penstock.lake.columns.rows import check_decoding, format_text
 from penstock.lake.errors import LakeError
 from penstock.lake.query import LakeQuery, checkpoint_of, local_directory, start
-from penstock.lake.ranges import RangeSource
-from penstock.lake.rows import check_decoding, format_text
-from penstock.lake.spec import Decoding, TableSpec, parse_partitioning
+from penstock.lake.spec import TableSpec, TopicDecoding, parse_partitioning
+from penstock.lake.writing.ranges import RangeSource
 from penstock.spark.formats.format import Format
 
 BY_DAY = "date(timestamp)"
@@ -56,10 +56,14 @@ def sync(
 
     `value_format` is raw, string, json, or a format of `penstock.spark.formats`; json takes the
     fields as they come and lets the table follow, or only those of `schema` if one is given, in
-    Spark's words (`id long, name string`). A value that cannot be decoded ends the query, or with
-    `on_error="null"` leaves its bytes in the column `value_undecoded`; with `dead_letter_topic` the
-    record goes there, exactly once, with the reason in its headers. `once` stops when all that is
-    there now is written; the next run goes on from there.
+    Spark's words (`id long, name string`). Columns widen as far as the table's format lets them.
+
+    A value that cannot be decoded or does not fit the table's columns, or a batch of the topic that
+    cannot be read, ends the query (`on_error="fail"`, the default). With `on_error="null"` the
+    columns that it does not fit are null and its bytes are in the column `value_undecoded`. With
+    `dead_letter_topic` the record goes there, exactly once, with the reason in its headers; of a
+    batch that cannot be read only its offsets and the reason. `once` stops when all that is there
+    now is written; the next run goes on from there.
     """
     if once and every:
         raise LakeError("`once` and `every` exclude each other")
@@ -162,9 +166,9 @@ def _decoding(
     source: Mapping[str, str],
     dead_letter_topic: str | None,
     keeps_headers: bool,
-) -> Decoding:
+) -> TopicDecoding:
     named = value_format if isinstance(value_format, str) else "described"
-    decoding = Decoding(
+    decoding = TopicDecoding(
         value_format=named if described is None else "described",
         key_format=key_format,
         on_error=on_error,

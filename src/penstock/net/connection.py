@@ -1,22 +1,24 @@
-"""One client's socket: frames come in, answers go out in the order of the requests.
+"""One client's connection: frames come in, answers go out in the order of the requests.
 
-It works on a raw non-blocking socket and the event loop's readiness callbacks, because that is
+It works on a non-blocking transport and the event loop's readiness callbacks, because that is
 what lets `recv_into` fill a reused buffer and `sendfile` send a log segment without a copy
-(docs/adr/0007-event-loop.md has the measurements). It knows sizes and order, nothing of Kafka.
+(docs/adr/0007-event-loop.md has the measurements). It knows sizes and order, nothing of Kafka,
+and nothing of what the bytes travel through: that is net/transport.py.
 """
 
 import asyncio
 import logging
-import os
 import socket
 import struct
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
 from penstock.net.buffers import SCRATCH_BYTES, Buffer, BufferPool
+from penstock.net.session import Session
+from penstock.net.transport import FilePart, Parts, Transport
 
 log = logging.getLogger("kafka.network.Connection")
 
@@ -28,23 +30,9 @@ _LARGE_FRAME_BYTES = 64 * 1024
 # How much one readiness event may take in before the other connections get their turn.
 _READ_TURN_BYTES = 2 * 1024 * 1024
 _WRITE_TURN_BYTES = 4 * 1024 * 1024
-_IOV_MAX = 512
 
-
-class FilePart(Protocol):
-    """A piece of a file that is sent without passing through memory."""
-
-    @property
-    def position(self) -> int: ...
-
-    def __len__(self) -> int: ...
-
-    def fileno(self) -> int: ...
-
-
-Parts: TypeAlias = list[Any]  # bytes-like objects and FileParts, in the order to be sent
 Answer: TypeAlias = Parts | Awaitable[Parts | None] | None
-Dispatch: TypeAlias = Callable[["Connection", memoryview], Answer]
+Dispatch: TypeAlias = Callable[["IncomingConnection", memoryview], Answer]
 
 
 class CloseConnection(Exception):
@@ -64,15 +52,22 @@ class ConnectionLimits:
 class _Slot:
     """The place of one answer in the queue of answers."""
 
-    __slots__ = ("parts", "ready", "task")
+    __slots__ = ("holds", "parts", "ready", "task")
 
-    def __init__(self, parts: Parts | None, task: "asyncio.Task[Parts | None] | None") -> None:
+    def __init__(
+        self,
+        parts: Parts | None,
+        task: "asyncio.Task[Parts | None] | None",
+        *,
+        holds: bool = False,
+    ) -> None:
         self.parts = parts
         self.ready = task is None
         self.task = task
+        self.holds = holds  # Nothing else of this peer is begun before this answer is there.
 
 
-class Connection:
+class IncomingConnection:
     """Reads frames, hands each to `dispatch`, writes the answers.
 
     A frame lives in a reused buffer: it is only valid until `dispatch` returns. What an awaiting
@@ -81,27 +76,26 @@ class Connection:
 
     def __init__(
         self,
-        sock: socket.socket,
+        transport: Transport,
         *,
         loop: asyncio.AbstractEventLoop,
         dispatch: Dispatch,
         limits: ConnectionLimits,
         pool: BufferPool,
-        closed: Callable[["Connection"], None],
+        session: Session,
     ) -> None:
-        self.peer = _peer_name(sock)
+        self.session = session
         self.last_active_s = loop.time()
         self.is_closed = False
-        self.on_close: Callable[[], None] | None = None  # Somebody else who wants to know.
         self.is_metered = False  # Whether the time spent on this peer is added up in busy_s.
         self.busy_s = 0.0
-        self._sock = sock
-        self._fd = sock.fileno()
+        self._transport = transport
+        self._receive_into = transport.receive_into
+        self._fd = transport.fileno()
         self._loop = loop
         self._dispatch = dispatch
         self._limits = limits
         self._pool = pool
-        self._closed = closed
         self._head = bytearray()  # Up to three bytes of a length that is still coming.
         self._frame: Buffer | None = None  # A frame that is still coming...
         self._frame_size = 0
@@ -114,8 +108,11 @@ class Connection:
         self._unflushed = 0  # Answers put into _out since the last flush.
         self._out_at = 0  # How much of the first element of _out is already sent.
         self._sent = 0  # Bytes sent in this turn.
+        self._is_held = False
         self._is_reading = False
-        self._is_writing = False
+        self._is_writing = False  # Waits until the transport can go on sending...
+        self._writes_on_read = False  # ...for which the peer must send first.
+        self._is_read_due = False  # Bytes wait in the transport; a read of them is on its way.
         self._is_finishing = False
         self._is_turning = False
         self._mute: asyncio.TimerHandle | None = None  # Set while the peer is not to be read.
@@ -144,6 +141,13 @@ class Connection:
             self._mute.cancel()
         self._mute = self._loop.call_at(ends_s, self._unmute)
 
+    def hold(self) -> None:
+        """Begin nothing more until the request at hand is answered; for `dispatch` to call.
+
+        What is done in pieces, or elsewhere, must not be overtaken by what was sent after it.
+        """
+        self._is_held = True
+
     def finish(self) -> None:
         """Take no new requests; close once everything begun is answered."""
         self._is_finishing = True
@@ -156,23 +160,23 @@ class Connection:
             return
         self.is_closed = True
         if reason:
-            log.warning("Closing the connection of %s: %s", self.peer, reason)
+            log.warning("Closing the connection of %s: %s", self.session.address, reason)
         self._pause_reading()
         if self._mute is not None:
             self._mute.cancel()  # It would keep us in memory for as long as it lasts.
         if self._is_writing:
-            self._loop.remove_writer(self._fd)
+            self._stop_waiting_to_send()
         for slot in self._pending:
             if slot.task is not None:
-                slot.task.cancel()
+                # Behind its first step: a task that never began would leave the handler's
+                # coroutine behind, which nobody awaits then.
+                self._loop.call_soon(slot.task.cancel)
         self._pending.clear()
         self._out.clear()
         self._backlog = b""
         self._frame = None
-        self._sock.close()
-        self._closed(self)
-        if self.on_close is not None:
-            self.on_close()
+        self._transport.close()
+        self.session.close()
 
     # Reading
 
@@ -181,11 +185,24 @@ class Connection:
         if not self._is_reading and not self._backlog and self._may_begin():
             self._loop.add_reader(self._fd, self._on_readable)
             self._is_reading = True
+            if self._transport.has_pending:
+                self._read_soon()
 
     def _pause_reading(self) -> None:
         if self._is_reading:
             self._loop.remove_reader(self._fd)
             self._is_reading = False
+
+    def _read_soon(self) -> None:
+        """Read what the socket's readiness does not tell of."""
+        if not self._is_read_due:
+            self._is_read_due = True
+            self._loop.call_soon(self._read_pending)
+
+    def _read_pending(self) -> None:
+        self._is_read_due = False
+        if self._is_reading:
+            self._on_readable()
 
     def _unmute(self) -> None:
         self._mute = None
@@ -198,7 +215,7 @@ class Connection:
 
     def _is_full(self) -> bool:
         # Unsent answers push back as well: a peer that does not read gets nothing more begun.
-        return len(self._pending) >= self._limits.in_flight_max or self._is_writing
+        return len(self._pending) >= self._limits.in_flight_max or self._is_writing or self._is_held
 
     def _on_readable(self) -> None:
         started_s = time.perf_counter() if self.is_metered else None
@@ -212,6 +229,8 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             self._is_turning = False
             self._flush_or_close()
+            if self._transport.wants_write and not self._is_writing and not self.is_closed:
+                self._wait_to_send()  # Reading goes on after it.
         except OSError as error:
             self.close(None if isinstance(error, ConnectionError) else str(error))
         except CloseConnection as refusal:
@@ -219,7 +238,9 @@ class Connection:
             self._flush_or_close()
             self.close(str(refusal))
         except Exception:
-            log.exception("Closing the connection of %s after an error of ours", self.peer)
+            log.exception(
+                "Closing the connection of %s after an error of ours", self.session.address
+            )
             self.close()
         if started_s is not None:
             self.busy_s += time.perf_counter() - started_s
@@ -241,35 +262,41 @@ class Connection:
             if self._is_full() or self._mute is not None or self._backlog:
                 self._pause_reading()
                 return
-            if received < wanted or self._begun >= self._limits.in_flight_max:
-                return  # The socket is empty, or it will be told again that it is not.
+            if received < wanted and self._transport.empties_at_once:
+                return
+            if self._begun >= self._limits.in_flight_max:
+                break
+        # The loop tells again that the socket has more; what the transport has, it does not know.
+        if self._transport.has_pending and not self.is_closed:
+            self._read_soon()
 
     def _read_into_frame(self) -> tuple[int, int]:
         frame = cast(Buffer, self._frame)
         with memoryview(frame) as whole, whole[self._frame_filled : self._frame_size] as rest:
             wanted = len(rest)
-            received = self._sock.recv_into(rest)
+            received = self._receive_into(rest)
         self._frame_filled += received
         if received == wanted:
-            self._frame_done(frame)
+            self._finish_frame(frame)
         return received, wanted
 
-    def _frame_done(self, frame: Buffer) -> None:
+    def _finish_frame(self, frame: Buffer) -> None:
         self._frame = None
         self._expects_large = self._frame_size >= _LARGE_FRAME_BYTES
         self._begin(memoryview(frame)[: self._frame_size])
         self._pool.give(frame)
 
     def _read_length(self) -> tuple[int, int]:
-        data = self._sock.recv(LENGTH_BYTES - len(self._head))
-        self._head += data
+        rest = bytearray(LENGTH_BYTES - len(self._head))
+        received = self._receive_into(rest)
+        self._head += rest[:received]
         if len(self._head) == LENGTH_BYTES:
             (size,) = _LENGTH.unpack(self._head)
             self._head.clear()
             if not 0 < size <= self._limits.frame_bytes_max:
                 self._refuse_size(size)
             self._start_frame(size)
-        return len(data), len(data)
+        return received, received
 
     def _start_frame(self, size: int) -> None:
         self._frame = self._pool.take(size)
@@ -281,9 +308,10 @@ class Connection:
         kept = len(self._head)
         if kept:
             scratch[:kept] = self._head
-            self._head.clear()
         view = memoryview(scratch)
-        received = self._sock.recv_into(view[kept:] if kept else view)
+        received = self._receive_into(view[kept:] if kept else view)
+        if kept:
+            self._head.clear()  # Only now: there might have been nothing to receive.
         if received:
             self._take_frames(view[: kept + received])
         return received, SCRATCH_BYTES - kept
@@ -340,14 +368,18 @@ class Connection:
             return
         coroutine = cast("Coroutine[Any, Any, Parts | None]", answer)
         task = self._loop.create_task(coroutine)
-        slot = _Slot(None, task)
+        slot = _Slot(None, task, holds=self._is_held)
         self._pending.append(slot)
-        task.add_done_callback(lambda done: self._answered(slot, done))
+        task.add_done_callback(lambda done: self._note_answer(slot, done))
 
-    def _answered(self, slot: _Slot, done: "asyncio.Task[Parts | None]") -> None:
-        if self.is_closed or done.cancelled():
+    def _note_answer(self, slot: _Slot, done: "asyncio.Task[Parts | None]") -> None:
+        if slot.holds:
+            self._is_held = False
+        if done.cancelled():
             return
-        error = done.exception()
+        error = done.exception()  # Asked for also when nobody waits: an error unseen is logged.
+        if self.is_closed:
+            return
         if error is not None:
             self.close(str(error))
             return
@@ -413,9 +445,23 @@ class Connection:
         if not self._out or self._is_writing or self.is_closed:
             return
         if not self._send_some():
-            self._is_writing = True
-            self._pause_reading()
+            self._wait_to_send()
+
+    def _wait_to_send(self) -> None:
+        self._is_writing = True
+        self._pause_reading()
+        self._writes_on_read = self._transport.wants_read
+        if self._writes_on_read:
+            self._loop.add_reader(self._fd, self._on_writable)
+        else:
             self._loop.add_writer(self._fd, self._on_writable)
+
+    def _stop_waiting_to_send(self) -> None:
+        self._is_writing = False
+        if self._writes_on_read:
+            self._loop.remove_reader(self._fd)
+        else:
+            self._loop.remove_writer(self._fd)
 
     def _on_writable(self) -> None:
         started_s = time.perf_counter() if self.is_metered else None
@@ -432,45 +478,33 @@ class Connection:
             return
         self.last_active_s = self._loop.time()
         if is_sent:
-            self._loop.remove_writer(self._fd)
-            self._is_writing = False
+            self._stop_waiting_to_send()
             self._continue()
+        elif self._transport.wants_read != self._writes_on_read:
+            self._stop_waiting_to_send()
+            self._wait_to_send()
 
     def _send_some(self) -> bool:
-        """Send until everything is out (True) or the socket is full (False).
+        """Send until everything is out (True) or the transport takes no more (False).
 
         One that never fills, because its peer reads as fast, is left to the next turn all the same.
         """
         out = self._out
         self._sent = 0
+        send_parts = self._transport.send_parts
         try:
             while out:
                 if self._sent >= _WRITE_TURN_BYTES:
                     return False
                 if isinstance(out[0], (bytes, bytearray, memoryview)):
-                    self._send_bytes()
+                    sent = send_parts(out, self._out_at)
+                    self._sent += sent
+                    self._drop_sent(sent)
                 else:
                     self._send_file(out[0])
         except (BlockingIOError, InterruptedError):
             return False
         return True
-
-    def _send_bytes(self) -> None:
-        chunks: list[Any] = []
-        for part in self._out:
-            if len(chunks) == _IOV_MAX or not isinstance(part, (bytes, bytearray, memoryview)):
-                break
-            chunks.append(part)
-        # More follows when a file part ends the run: let the kernel fill its packets.
-        flags = socket.MSG_MORE if len(chunks) < len(self._out) else 0
-        if self._out_at:
-            chunks[0] = memoryview(chunks[0])[self._out_at :]
-        if len(chunks) == 1:
-            sent = self._sock.send(chunks[0], flags)
-        else:
-            sent = self._sock.sendmsg(chunks, (), flags)
-        self._sent += sent
-        self._drop_sent(sent)
 
     def _drop_sent(self, sent: int) -> None:
         self._out_at += sent
@@ -488,7 +522,7 @@ class Connection:
                 return
             try:
                 count = min(size - at, _WRITE_TURN_BYTES)
-                sent = os.sendfile(self._fd, part.fileno(), part.position + at, count)
+                sent = self._transport.send_file(part, at, count)
             finally:
                 self._out_at = at
             self._sent += sent
@@ -500,7 +534,7 @@ class Connection:
         self._out_at = 0
 
 
-def _peer_name(sock: socket.socket) -> str:
+def peer_address(sock: socket.socket) -> str:
     try:
         host, port = sock.getpeername()[:2]
     except OSError:

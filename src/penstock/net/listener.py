@@ -10,18 +10,22 @@ import logging
 import os
 import socket
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from penstock.net.buffers import BufferPool
 from penstock.net.connection import (
     Answer,
     CloseConnection,
-    Connection,
     ConnectionLimits,
     Dispatch,
+    IncomingConnection,
+    peer_address,
 )
+from penstock.net.session import Session
+from penstock.net.transport import PlainTransport, Transport
 from penstock.telemetry.metrics import ListenerMetrics
 
 log = logging.getLogger("kafka.network.Acceptor")
@@ -58,7 +62,7 @@ class Turnstile(Protocol):
         ...
 
 
-def _nobody_home(_connection: Connection, _frame: memoryview) -> Answer:
+def _refuse_early(_connection: IncomingConnection, _frame: memoryview) -> Answer:
     raise CloseConnection("the broker is still starting")
 
 
@@ -73,14 +77,16 @@ class Listener:
         port: int,
         limits: ListenerLimits,
         pool: BufferPool,
+        wrap: Callable[[socket.socket], Transport] = PlainTransport,
     ) -> None:
         self.name = name
         self.host = host
         self.port = port  # The real one after `bind`, when 0 was asked for.
-        self.connections: set[Connection] = set()
+        self.connections: set[IncomingConnection] = set()
         self._limits = limits
         self._pool = pool
-        self._dispatch: Dispatch = _nobody_home
+        self._wrap = wrap
+        self._dispatch: Dispatch = _refuse_early
         self._metrics = ListenerMetrics()
         self._socket: socket.socket | None = None
         self._is_accepting = False
@@ -177,7 +183,7 @@ class Listener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                self._accept_failed(error)
+                self._pause_after_error(error)
                 return
             self._admit(sock, address[0])
             if self._turnstile is not None:
@@ -194,7 +200,7 @@ class Listener:
         self._reopens = None
         self._resume_accepting()
 
-    def _accept_failed(self, error: OSError) -> None:
+    def _pause_after_error(self, error: OSError) -> None:
         if error.errno not in _OUT_OF_DESCRIPTORS:
             raise error
         log.error("Cannot accept connections for now: %s", os.strerror(error.errno or 0))
@@ -222,15 +228,17 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
         self._per_ip[ip] += 1
         self._metrics.opened += 1
-        connection = Connection(
-            sock,
+        session = Session(listener=self.name, address=peer_address(sock))
+        connection = IncomingConnection(
+            self._wrap(sock),
             loop=self._loop,
             dispatch=self._dispatch,
             limits=self._limits.connection,
             pool=self._pool,
-            closed=lambda gone: self._left(gone, ip),
+            session=session,
         )
         self.connections.add(connection)
+        session.at_close("listener", partial(self._see_off, connection, ip))
         connection.start()
 
     def _turn_away(self, sock: socket.socket, seconds: float) -> None:
@@ -245,7 +253,7 @@ class Listener:
         del self._turned_away[sock]
         sock.close()
 
-    def _left(self, connection: Connection, ip: str) -> None:
+    def _see_off(self, connection: IncomingConnection, ip: str) -> None:
         self.connections.discard(connection)
         self._metrics.closed += 1
         self._per_ip[ip] -= 1
@@ -264,7 +272,9 @@ class Listener:
         for connection in tuple(self.connections):
             # One that waits for our answer is not silent; one that takes nothing of it is.
             if now_s - connection.last_active_s > idle_s_max and not connection.is_waiting:
-                log.info("Closing the connection of %s: silent for too long", connection.peer)
+                log.info(
+                    "Closing the connection of %s: silent for too long", connection.session.address
+                )
                 self._metrics.closed_idle += 1
                 connection.close()
         self._sweep_later(idle_s_max)

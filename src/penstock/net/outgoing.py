@@ -1,6 +1,6 @@
 """Connections from this broker to others: a question goes out, its answer comes back.
 
-A raw non-blocking socket per broker and channel, like the connections of net/connection.py and
+A non-blocking transport per broker and channel, like the connections of net/connection.py and
 for the same reason: an answer of megabytes is received straight into one buffer, and the records
 in it stay where they are. An answer belongs to a question by its place in the line and by its
 correlation id. A question that nobody waits for any more takes its connection with it, so a late
@@ -15,9 +15,10 @@ import struct
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from penstock.net.peers import PeerUnreachable
+from penstock.net.transport import PlainTransport, Transport
 from penstock.protocol.apis import Request, Response, response_class
 from penstock.protocol.headers import decode_response_header, encode_request_header
 from penstock.protocol.primitives import MalformedMessage
@@ -43,9 +44,11 @@ class TcpPeers:
         client_id: str | None = None,
         frame_bytes_max: int = FRAME_BYTES_MAX,
         receive_buffer_bytes: int | None = None,  # None: as the kernel thinks best.
+        wrap: Callable[[socket.socket], Transport] = PlainTransport,
     ) -> None:
         self._address_of = address_of
         self.receive_buffer_bytes = receive_buffer_bytes
+        self.wrap = wrap
         self._client_id = client_id
         self._frame_bytes_max = frame_bytes_max
         self._links: dict[tuple[int, str], _Link] = {}
@@ -115,11 +118,13 @@ class _Link:
         self._peers = peers
         self._loop = asyncio.get_running_loop()
         self._connecting = asyncio.Lock()
-        self._socket: socket.socket | None = None
+        self._transport: Transport | None = None
         self._fd = -1
         self._correlation_id = 0
         self._questions: deque[_Question] = deque()
-        self._out = bytearray()  # What the socket did not take yet.
+        self._out: deque[Any] = deque()  # What the transport did not take yet.
+        self._out_at = 0  # How much of the first element of _out is already sent.
+        self._has_writer = False  # Whether the event loop tells when there is room to send.
         self._head = bytearray()  # Up to three bytes of a length that is still coming.
         self._buffer: mmap.mmap | None = None  # The last one, used again if nobody looks at it.
         self._frame: memoryview | None = None  # An answer that is still coming...
@@ -136,7 +141,7 @@ class _Link:
                 return
             host, port = self._peers.find(self._broker_id)
             try:
-                sock = await self._opened(host, port)
+                sock = await self._open_any(host, port)
             except OSError as error:
                 is_refused = error.errno == errno.ECONNREFUSED
                 reason = f"broker {self._broker_id} at {host}:{port} cannot be reached: {error}"
@@ -145,11 +150,12 @@ class _Link:
             if self.is_closed:  # Forgotten meanwhile.
                 sock.close()
             self._refuse_if_closed(was_sent=False)
-            self._socket, self._fd = sock, sock.fileno()
+            self._transport = self._peers.wrap(sock)
+            self._fd = self._transport.fileno()
             self._loop.add_reader(self._fd, self._on_readable)
             self.is_open = True
 
-    async def _opened(self, host: str, port: int) -> socket.socket:
+    async def _open_any(self, host: str, port: int) -> socket.socket:
         try:  # A number needs no thread to look it up.
             found = socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
@@ -158,13 +164,13 @@ class _Link:
             found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         for family, kind, protocol, _, address in found[:-1]:
             try:
-                return await self._connected(family, kind, protocol, address)
+                return await self._open_one(family, kind, protocol, address)
             except OSError:
                 continue  # The next address may do.
         family, kind, protocol, _, address = found[-1]
-        return await self._connected(family, kind, protocol, address)
+        return await self._open_one(family, kind, protocol, address)
 
-    async def _connected(
+    async def _open_one(
         self, family: int, kind: int, protocol: int, address: tuple[object, ...]
     ) -> socket.socket:
         sock = socket.socket(family, kind, protocol)
@@ -190,11 +196,11 @@ class _Link:
             return
         self.is_closed, self.is_open = True, False
         self._why_closed = reason
-        if self._socket is not None:
+        if self._transport is not None:
             self._loop.remove_reader(self._fd)
-            if self._out:
-                self._loop.remove_writer(self._fd)
-            self._socket.close()
+            self._loop.remove_writer(self._fd)
+            self._transport.close()
+        self._out.clear()
         self._frame = self._buffer = None
         for question in self._questions:
             if not question.answer.done():
@@ -215,46 +221,65 @@ class _Link:
         return await answer
 
     def _send(self, frame: bytes) -> None:
-        if self._out:
-            self._out += frame
-            return
-        assert self._socket is not None
+        self._out.append(frame)
+        if not self._has_writer:  # Else those before it wait already.
+            self._send_some()
+            self._mind_writer()
+
+    def _send_some(self) -> None:
+        assert self._transport is not None
+        out = self._out
         try:
-            sent = self._socket.send(frame)
+            while out:
+                self._out_at += self._transport.send_parts(out, self._out_at)
+                while out and self._out_at >= len(out[0]):
+                    self._out_at -= len(out.popleft())
         except (BlockingIOError, InterruptedError):
-            sent = 0
+            pass
         except OSError as error:
-            self._lost(error)
+            self._lose(error)
+
+    def _mind_writer(self) -> None:
+        """Let the loop tell of room to send as long as something needs it, and no longer."""
+        transport = self._transport
+        if self.is_closed or transport is None:
             return
-        if sent < len(frame):
-            self._out += memoryview(frame)[sent:]
+        needs_room = transport.wants_write or (bool(self._out) and not transport.wants_read)
+        if needs_room and not self._has_writer:
             self._loop.add_writer(self._fd, self._on_writable)
+        elif self._has_writer and not needs_room:
+            self._loop.remove_writer(self._fd)
+        self._has_writer = needs_room
 
     def _on_writable(self) -> None:
-        assert self._socket is not None
-        try:
-            sent = self._socket.send(self._out)
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError as error:
-            self._lost(error)
-            return
-        del self._out[:sent]
-        if not self._out:
-            self._loop.remove_writer(self._fd)
+        assert self._transport is not None
+        self._send_some()
+        if self._transport.wants_write and not self.is_closed:
+            self._read_some()
+        self._mind_writer()
 
-    def _lost(self, error: OSError) -> None:
+    def _lose(self, error: OSError) -> None:
         self.close(f"the connection to broker {self._broker_id} was lost: {error}")
 
     # Answers
 
     def _on_readable(self) -> None:
+        assert self._transport is not None
+        if self.is_closed:
+            return
+        self._read_some()
+        if self._out and self._transport.wants_read and not self.is_closed:
+            self._send_some()
+        if self._has_writer or self._out or self._transport.wants_write:
+            self._mind_writer()
+
+    def _read_some(self) -> None:
         try:
             self._read_turn()
         except (BlockingIOError, InterruptedError):
             pass
         except OSError as error:
-            self._lost(error)
+            self._lose(error)
         except (MalformedMessage, _Nonsense) as error:
             self.close(f"broker {self._broker_id} answers nonsense: {error}")
 
@@ -266,11 +291,14 @@ class _Link:
                 self.close(f"broker {self._broker_id} closed the connection")
                 return
             taken += received
+        if not self.is_closed and self._transport is not None and self._transport.has_pending:
+            self._loop.call_soon(self._on_readable)  # The socket does not tell of these bytes.
 
     def _read_length(self) -> int:
-        assert self._socket is not None
-        data = self._socket.recv(_LENGTH.size - len(self._head))
-        self._head += data
+        assert self._transport is not None
+        rest = bytearray(_LENGTH.size - len(self._head))
+        received = self._transport.receive_into(rest)
+        self._head += rest[:received]
         if len(self._head) == _LENGTH.size:
             (size,) = _LENGTH.unpack(self._head)
             self._head.clear()
@@ -278,7 +306,7 @@ class _Link:
                 raise _Nonsense(f"a frame of {size} bytes, {len(self._questions)} expected")
             self._frame = memoryview(self._free_buffer(size))[:size]
             self._filled = 0
-        return len(data)
+        return received
 
     def _free_buffer(self, size: int) -> mmap.mmap:
         """Memory for an answer: the last one's, if it is large enough and nobody looks at it.
@@ -296,15 +324,15 @@ class _Link:
         return fresh
 
     def _read_frame(self) -> int:
-        assert self._socket is not None and self._frame is not None
-        received = self._socket.recv_into(self._frame[self._filled :])
+        assert self._transport is not None and self._frame is not None
+        received = self._transport.receive_into(self._frame[self._filled :])
         self._filled += received
         if self._filled == len(self._frame):
             frame, self._frame = self._frame, None
-            self._answered(frame)
+            self._take_answer(frame)
         return received
 
-    def _answered(self, frame: memoryview) -> None:
+    def _take_answer(self, frame: memoryview) -> None:
         question = self._questions[0]  # Stays in the line until it is known to be answered.
         number, body_at = decode_response_header(frame, question.api_key, question.version)
         if number != question.correlation_id:

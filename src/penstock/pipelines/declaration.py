@@ -42,7 +42,8 @@ class Topic:
     With `partitions` the topic is created when it is missing, with `configs`.
 
     A record whose value cannot be decoded fails the query with its topic, partition and offset
-    (`on_error="fail"`), or gives a row of nulls ("null"), or goes to the topic `dead_letter`.
+    (`on_error="fail"`), or gives a row of nulls ("null"), or goes to the topic `dead_letter`. So
+    does a batch that cannot be read, as a whole: one row, or one dead letter with its offsets.
     """
 
     name: str

@@ -1,11 +1,12 @@
 """From a declaration to running queries: read the inputs, call the function, write the outputs.
 
-This is where declarations meet Spark; what happens to a query afterwards is the supervisor's.
+This is where declarations meet Spark; the session of `penstock.queries` looks after the
+queries that run.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from penstock.errors import ConfigError
 from penstock.pipelines.declaration import ONCE, DeadLetters, Pipeline, Table, Topic
@@ -14,24 +15,10 @@ from penstock.pipelines.files import module_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from penstock.queries.query import Query
     from penstock.spark.formats import Format
 
 _POOL = "spark.scheduler.pool"
-
-
-class Query(Protocol):
-    """What the supervisor asks of a running query; PySpark's own and that of a lake table."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def isActive(self) -> bool: ...  # noqa: N802  (PySpark's names)
-    @property
-    def recentProgress(self) -> list[Any]: ...  # noqa: N802
-    @property
-    def status(self) -> dict[str, Any]: ...
-    def exception(self) -> Exception | None: ...
-    def stop(self) -> None: ...
 
 
 def start_query(
@@ -42,7 +29,7 @@ def start_query(
     settings: Mapping[str, str],
     checkpoint: Path,
     once: bool,
-) -> Query:
+) -> "Query":
     """Start one query of a pipeline, in a pool of its own so that none starves the others."""
     _carry_by_value(declared)
     spark.sparkContext.setLocalProperty(_POOL, query)
@@ -106,9 +93,9 @@ def topic_frame(
     checkpoint: Path,
 ) -> "DataFrame":
     """A topic's records as rows: the value's columns, and Kafka's own beside them."""
-    options = _read_options(topic, settings)
+    options = {**_read_options(topic, settings), **_unreadable(topic)}
     if topic.as_table:
-        frame = spark.read.format("penstock").options(**options, **topic.options).load()
+        frame = spark.read.format("penstock").options(**{**options, **topic.options}).load()
         return decoded(newest_of_each_key(frame), topic)
     return decoded(_stream(spark, topic, options, group, checkpoint), topic)
 
@@ -124,7 +111,9 @@ def dead_letters_of(
     """The records of an input that cannot be decoded, as they were, with the reason in headers."""
     from penstock.spark.formats import dead_letters
 
-    options = {**_read_options(output.source, settings), "includeHeaders": "true"}
+    # A batch that cannot be read is a row without value, whose headers tell of it.
+    told = {"includeHeaders": "true", "onUnreadableBatch": "null"}
+    options = {**_read_options(output.source, settings), **told}
     frame = _stream(spark, output.source, options, group, checkpoint)
     return dead_letters(_with_dead_letters(frame, output.source))
 
@@ -148,6 +137,15 @@ def _read_options(topic: Topic, settings: Mapping[str, str]) -> dict[str, str]:
         "startingOffsets": topic.starting,
         "kafka.isolation.level": "read_committed",
     }
+
+
+def _unreadable(topic: Topic) -> dict[str, str]:
+    """What becomes of batches that cannot be read: the same as of records."""
+    if topic.dead_letter is not None:
+        return {"onUnreadableBatch": "skip"}  # The dead letters' own query tells of them.
+    if topic.on_error == "fail":
+        return {}
+    return {"onUnreadableBatch": "skip" if topic.as_table else "null"}
 
 
 def _format_of(topic: Topic) -> "Format":
@@ -214,7 +212,7 @@ def encoded(frame: "DataFrame", topic: Topic) -> "DataFrame":
 
 def _to_table(
     frame: "DataFrame", output: Table, query: str, *, checkpoint: Path, every: str | None
-) -> Query:
+) -> "Query":
     from penstock.lake import table
 
     return table(

@@ -8,8 +8,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.operations.groups import delete_groups, list_groups
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import CommandError, GroupIdNotFound
 from penstock.pipelines.state import PipelineState, PipelineStatus
 

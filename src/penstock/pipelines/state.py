@@ -18,30 +18,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from penstock.errors import CommandError
+from penstock.queries.status import QueryStatus
 
 HOME_VARIABLE = "PENSTOCK_STATE"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryStatus:
-    """How one query of a pipeline is doing."""
-
-    name: str
-    output: str
-    group: str
-    checkpoint: str
-    state: str  # starting, running, waiting (to be restarted), failed, stopped, finished
-    query_id: str | None = None
-    batch: int | None = None
-    input_rows_per_s: float | None = None
-    processed_rows_per_s: float | None = None
-    rows: int = 0  # Since the supervisor started.
-    batch_ms: int | None = None
-    late_rows: int = 0
-    lag: int | None = None  # None: the cluster could not be asked.
-    restarts: int = 0
-    failure: str | None = None
-    failed_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.pipelines.fitting import Fitting, without_one_after_another
-from penstock.pipelines.state import PipelineStatus, QueryStatus
+from penstock.pipelines.state import PipelineStatus
+from penstock.queries.status import QueryStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _LINES_EVERY_S = 5.0
 _COLOURS = {
     "running": "green",
+    "starting Spark": "cyan",
     "starting": "cyan",
     "waiting": "yellow",
     "failed": "red",

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.operations.topics import NewTopic, create_topics, list_topics
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import CommandError, TopicExists
 from penstock.pipelines.declaration import Pipeline, Topic
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
 from penstock.spark.options import write_options
-from penstock.spark.sink import stream_writer
+from penstock.spark.sink.sink import stream_writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

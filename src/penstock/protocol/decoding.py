@@ -2,7 +2,8 @@
 
 Neighbouring fields of fixed size, together with the length or count that follows them, become one
 `unpack_from`; nested structs become nested loops, so no call is made per field. Whatever the bytes
-say, a list grows only to a count that the remaining bytes can hold.
+say, a list grows only to a count that the remaining bytes can hold, and all lists of a request
+together to the count that a broker has memory for.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from penstock.protocol.schema import Field, Message, Struct, default_of, is_shar
 from penstock.protocol.source import (
     FORMATS,
     SIZES,
-    Source,
+    FunctionSource,
     absent_fields,
     body_fields,
     tagged_fields,
@@ -23,6 +24,8 @@ from penstock.protocol.source import (
 
 # Short arrays of numbers (replicas, partitions) are the rule: their layouts are ready.
 _READY_COUNT = 16
+# A number in a list takes about so much less memory than a string or a struct.
+_NUMBERS_PER_ELEMENT = 8
 _READY: dict[str, tuple[Callable[..., tuple[Any, ...]], ...]] = {}
 
 _NAMES: dict[str, object] = {
@@ -38,7 +41,7 @@ def compile_decoder(
     kind: type[Message], version: int
 ) -> Callable[[memoryview, int, int], tuple[Any, int]]:
     """`decode(data, at, end) -> (message, position after it)` for one version."""
-    writer = _Decoder(version, kind.is_flexible(version))
+    writer = _Decoder(version, kind.is_flexible(version), kind.elements_max)
     target = writer.struct(kind)
     writer.source.line(f"return {target}, p")
     return writer.source.function("decode(data, p, end)", f"{kind.__name__} {version} decode")
@@ -47,10 +50,13 @@ def compile_decoder(
 class _Decoder:
     """In the text it writes, `p` is the position in `data`, and `end` where the data end."""
 
-    def __init__(self, version: int, flexible: bool) -> None:
+    def __init__(self, version: int, flexible: bool, elements_max: int | None) -> None:
         self.version = version
         self.flexible = flexible
-        self.source = Source(_NAMES)
+        self.elements_max = elements_max
+        self.source = FunctionSource(_NAMES)
+        if elements_max is not None:
+            self.source.line(f"left = {elements_max}")
         self.run: list[tuple[str, str]] = []  # Format codes and the targets they are read into.
 
     def struct(self, kind: type[Struct]) -> str:
@@ -168,11 +174,21 @@ class _Decoder:
         size = self.element_size_min(of)
         self.source.line(f"if {count} * {size} > end - p: malformed('a count exceeds the data')")
         if isinstance(of, type) and issubclass(of, Struct):
+            self.allow(count)
             self.loop(target, count, lambda: self.struct(of))
         elif (kind := cast(Any, of).__name__) in FORMATS and kind != "uuid":
+            self.allow(f"{count} // {_NUMBERS_PER_ELEMENT}")
             self.numbers(target, kind, count)
         else:
+            self.allow(count)
             self.loop(target, count, lambda: self.single(kind))
+
+    def allow(self, count: str) -> None:
+        """Counts elements before there is memory for them."""
+        if self.elements_max is not None:
+            reason = f"its lists have more than {self.elements_max:,} elements"
+            self.source.line(f"left -= {count}")
+            self.source.line(f"if left < 0: malformed({reason!r})")
 
     def loop(self, target: str, count: str, read: Callable[[], str]) -> None:
         items = self.source.fresh("a")

@@ -15,7 +15,7 @@ from penstock.protocol.primitives import SHORT_UVARINTS, encode_uvarint
 from penstock.protocol.schema import Field, Message, Struct, default_of, is_shared
 from penstock.protocol.source import (
     FORMATS,
-    Source,
+    FunctionSource,
     absent_fields,
     body_fields,
     tagged_fields,
@@ -73,7 +73,7 @@ class _Encoder:
         self.version = version
         self.flexible = flexible
         self.parts = parts
-        self.source = Source(_NAMES)
+        self.source = FunctionSource(_NAMES)
         self.append = "w"
         self.run: list[tuple[str, str]] = []  # Format codes and the values to pack.
 

@@ -232,6 +232,8 @@ class Message(Struct):
 
     versions: ClassVar[range] = range(0)
     flexible_from: ClassVar[int] = VERSION_MAX + 1
+    # How many elements all lists together may have when decoded; None: as the bytes say.
+    elements_max: ClassVar[int | None] = None
     _decoders: ClassVar[dict[int, Callable[[memoryview, int, int], tuple[Any, int]]]]
     _encoders: ClassVar[dict[int, Callable[[Any], bytes]]]
     _part_encoders: ClassVar[dict[int, Callable[[Any], list[object]]]]

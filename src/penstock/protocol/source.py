@@ -24,7 +24,7 @@ FORMATS = {
 SIZES = {kind: Layout(">" + code).size for kind, code in FORMATS.items()}
 
 
-class Source:
+class FunctionSource:
     """The text of one generated function, and the objects it refers to by name."""
 
     def __init__(self, names: dict[str, object]) -> None:
@@ -37,7 +37,7 @@ class Source:
         """One line at the present indentation."""
         self.lines.append("    " * self._depth + text)
 
-    def block(self, text: str) -> "Source":
+    def block(self, text: str) -> "FunctionSource":
         """A line that opens a block: `with source.block("if x:"):`."""
         self.line(text)
         return self

@@ -8,13 +8,13 @@ Rules about what a producer may send are in `produced`; older formats are in `le
 import struct
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from penstock.errors import CorruptRecord, UnsupportedCompressionType
 from penstock.records import Bytes
 from penstock.records.checksum import crc32c
 from penstock.records.compression import DECOMPRESSED_BYTES_MAX, Codec, compress, decompress
-from penstock.records.control import Marker, marker_record
+from penstock.records.control import EndTransactionMarker, marker_record
 from penstock.records.record import Record, decode_records, encode_records
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "split_batches",
     "stamp",
     "stamp_append_time",
+    "view_payload",
 ]
 
 HEADER_BYTES = 61
@@ -182,12 +183,18 @@ def stamp_append_time(batch: memoryview | bytearray, now_ms: int) -> None:
     _CRC.pack_into(view, _CRC_AT, crc32c(view[_CRC_START:]))
 
 
-def read_records(batch: Bytes, *, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> Iterator[Record]:
-    """The records of one batch, at most `bytes_max` when decompressed; the CRC is not checked."""
+def read_records(
+    batch: Bytes, *, bytes_max: int = DECOMPRESSED_BYTES_MAX, are_views: bool = False
+) -> Iterator[Record]:
+    """The records of one batch, at most `bytes_max` when decompressed; the CRC is not checked.
+
+    With `are_views` keys and values need not be bytes: for whoever looks at them only once.
+    """
     header = read_header(batch)
     append_time_ms = header.max_timestamp if header.is_log_append_time else None
+    payload = view_payload(header, batch, bytes_max=bytes_max)
     return decode_records(
-        read_payload(header, batch, bytes_max=bytes_max),
+        cast(bytes, payload) if are_views else bytes(payload),
         record_count=header.record_count,
         base_offset=header.base_offset,
         last_offset_delta=header.last_offset_delta,
@@ -198,6 +205,11 @@ def read_records(batch: Bytes, *, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> It
 
 def read_payload(header: BatchHeader, batch: Bytes, *, bytes_max: int) -> bytes:
     """The bytes behind the header, decompressed."""
+    return bytes(view_payload(header, batch, bytes_max=bytes_max))
+
+
+def view_payload(header: BatchHeader, batch: Bytes, *, bytes_max: int) -> Bytes:
+    """The same without a copy of what is large."""
     if header.magic != MAGIC or header.batch_length < _BATCH_LENGTH_MIN:
         raise CorruptRecord(f"magic {header.magic}, batch length {header.batch_length}")
     if header.size_bytes > len(batch):
@@ -207,7 +219,7 @@ def read_payload(header: BatchHeader, batch: Bytes, *, bytes_max: int) -> bytes:
         codec = header.codec
     except UnsupportedCompressionType as error:
         raise CorruptRecord(str(error)) from None
-    return bytes(decompress(codec, payload, bytes_max=bytes_max))
+    return decompress(codec, payload, bytes_max=bytes_max)
 
 
 def build_batch(
@@ -288,7 +300,7 @@ def emptied_batch(header: BatchHeader) -> bytearray:
 
 
 def control_batch(
-    marker: Marker,
+    marker: EndTransactionMarker,
     *,
     producer_id: int,
     producer_epoch: int,

@@ -73,8 +73,10 @@ def decompress(codec: Codec, data: Bytes, *, bytes_max: int = DECOMPRESSED_BYTES
             pass  # Damaged, or an unusual ratio: the large buffer tells which.
     # Fresh pages take memory only once written, so this costs what comes out, not the bound.
     large = mmap.mmap(-1, max(bytes_max, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    view = memoryview(large)
     try:
-        return large[: into(data, memoryview(large)[:bytes_max])]
+        # Not copied: a copy of so much would keep other threads waiting, unlike the codecs.
+        return view[: into(data, view[:bytes_max])]
     except cramjam.DecompressionError as error:
         raise CorruptRecord(
             f"{len(data)} bytes of {codec.name.lower()} are damaged or hold more than "

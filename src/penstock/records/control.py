@@ -22,19 +22,19 @@ class ControlType(IntEnum):
     COMMIT = 1
 
 
-class Marker(NamedTuple):
+class EndTransactionMarker(NamedTuple):
     """The end of one producer's transaction in one partition."""
 
     type: ControlType
     coordinator_epoch: int
 
 
-def marker_record(marker: Marker, *, offset: int, timestamp: int) -> Record:
+def marker_record(marker: EndTransactionMarker, *, offset: int, timestamp: int) -> Record:
     key = _KEY.pack(_VERSION, marker.type)
     return Record(offset, timestamp, key, _VALUE.pack(_VERSION, marker.coordinator_epoch))
 
 
-def read_marker(record: Record) -> Marker | None:
+def read_marker(record: Record) -> EndTransactionMarker | None:
     """The marker a record of a control batch holds; None for control records of other kinds."""
     if record.key is None or len(record.key) < _KEY.size:
         raise CorruptRecord("a control record's key is too short")
@@ -47,4 +47,4 @@ def read_marker(record: Record) -> Marker | None:
         raise CorruptRecord("a transaction marker's value is too short")
     # Newer versions only add fields behind these two.
     _, coordinator_epoch = _VALUE.unpack_from(record.value)
-    return Marker(ControlType(number), coordinator_epoch)
+    return EndTransactionMarker(ControlType(number), coordinator_epoch)

@@ -16,7 +16,7 @@ from penstock.records.compression import DECOMPRESSED_BYTES_MAX, Codec
 from penstock.records.message_set import (
     LOG_OVERHEAD,
     MAGIC_AT,
-    Message,
+    LegacyMessage,
     read_message,
     split_messages,
     write_message_set,
@@ -57,7 +57,7 @@ def convert_up(
 
 
 def _runs(
-    messages: Iterable[Message], bytes_max: int
+    messages: Iterable[LegacyMessage], bytes_max: int
 ) -> Iterator[tuple[Codec, int | None, Iterator[Record]]]:
     """What belongs in one batch: a wrapper, or plain messages with one kind of timestamp."""
     numbered = enumerate(messages)

@@ -30,7 +30,7 @@ _CODEC_BITS = 0x07
 _LOG_APPEND_TIME = 0x08
 
 
-class Message(NamedTuple):
+class LegacyMessage(NamedTuple):
     """One message as it stands in its set; compressed ones hold a message set as value."""
 
     offset: int
@@ -55,7 +55,7 @@ class Message(NamedTuple):
         return self.timestamp
 
 
-def split_messages(data: Bytes) -> Iterator[Message]:
+def split_messages(data: Bytes) -> Iterator[LegacyMessage]:
     """The messages of a set, not looking into wrappers, each with its CRC checked."""
     view = memoryview(data)
     at, size = 0, len(view)
@@ -75,7 +75,7 @@ def _message_end(view: memoryview, at: int) -> int:
     return end
 
 
-def _read_message(view: memoryview, at: int, end: int) -> Message:
+def _read_message(view: memoryview, at: int, end: int) -> LegacyMessage:
     offset, _ = _FRAME.unpack_from(view, at)
     at += LOG_OVERHEAD
     crc, magic, attributes = _FIXED.unpack_from(view, at)
@@ -95,7 +95,7 @@ def _read_message(view: memoryview, at: int, end: int) -> Message:
         raise CorruptRecord(f"the message at offset {offset} is too short") from None
     if at != end:
         raise CorruptRecord(f"{end - at} bytes follow the value of the message at offset {offset}")
-    return Message(offset, magic, attributes, timestamp, key, value)
+    return LegacyMessage(offset, magic, attributes, timestamp, key, value)
 
 
 def _read_bytes(view: memoryview, at: int, end: int) -> tuple[bytes | None, int]:
@@ -108,7 +108,7 @@ def _read_bytes(view: memoryview, at: int, end: int) -> tuple[bytes | None, int]
     return bytes(view[at : at + size]), at + size
 
 
-def unwrap(wrapper: Message, *, bytes_max: int) -> Iterator[Record]:
+def unwrap(wrapper: LegacyMessage, *, bytes_max: int) -> Iterator[Record]:
     """The records inside a compressed message, with the offsets and timestamps that are meant."""
     inner = memoryview(_decompress(wrapper, bytes_max=bytes_max))
     shift = _offset_shift(wrapper, inner)
@@ -120,7 +120,7 @@ def unwrap(wrapper: Message, *, bytes_max: int) -> Iterator[Record]:
         yield _record(message, shift=shift, append_time_ms=wrapper.append_time_ms)
 
 
-def _decompress(wrapper: Message, *, bytes_max: int) -> Bytes:
+def _decompress(wrapper: LegacyMessage, *, bytes_max: int) -> Bytes:
     data = wrapper.value
     if data is None:
         raise CorruptRecord("a compressed message without a value")
@@ -131,7 +131,7 @@ def _decompress(wrapper: Message, *, bytes_max: int) -> Bytes:
     return decompress(codec, data, bytes_max=bytes_max)
 
 
-def _offset_shift(wrapper: Message, inner: memoryview) -> int:
+def _offset_shift(wrapper: LegacyMessage, inner: memoryview) -> int:
     """What to add to inner offsets: nothing in format 0, which has absolute ones."""
     last = _last_offset(inner)
     if wrapper.magic == 0 or wrapper.offset == 0:
@@ -152,7 +152,7 @@ def _last_offset(inner: memoryview) -> int:
     return last
 
 
-def _record(message: Message, *, shift: int, append_time_ms: int | None) -> Record:
+def _record(message: LegacyMessage, *, shift: int, append_time_ms: int | None) -> Record:
     offset = message.offset + shift
     if not 0 <= offset <= INT64_MAX:
         raise CorruptRecord(f"offset {offset} of a message is out of range")
@@ -160,7 +160,7 @@ def _record(message: Message, *, shift: int, append_time_ms: int | None) -> Reco
     return Record(offset, timestamp, message.key, message.value)
 
 
-def read_message(message: Message, *, bytes_max: int) -> Iterator[Record]:
+def read_message(message: LegacyMessage, *, bytes_max: int) -> Iterator[Record]:
     """The records of one outer message: those inside, or itself."""
     if message.attributes & _CODEC_BITS:
         return unwrap(message, bytes_max=bytes_max)

@@ -5,7 +5,7 @@ but the codec, the length and the CRC.
 """
 
 from penstock.records import Bytes
-from penstock.records.batch import CODEC_BITS, read_header, read_payload, seal
+from penstock.records.batch import CODEC_BITS, read_header, seal, view_payload
 from penstock.records.compression import DECOMPRESSED_BYTES_MAX, Codec, compress
 
 # None: the batch stays as the producer compressed it.
@@ -34,6 +34,6 @@ def recompress(
 ) -> bytearray:
     """The same batch in another codec; CorruptRecord if it does not unpack within `bytes_max`."""
     header = read_header(batch)
-    payload = read_payload(header, batch, bytes_max=bytes_max)
+    payload = view_payload(header, batch, bytes_max=bytes_max)
     attributes = header.attributes & ~CODEC_BITS | codec
     return seal(header._replace(attributes=attributes), compress(codec, payload, level=level))

@@ -240,7 +240,7 @@ def _decode_headers(data: bytes, at: int, end: int) -> tuple[Headers, int]:
         if size < 0 or at + size > end:
             raise CorruptRecord("a header's name is missing or reaches beyond its record")
         # Names need not be UTF-8 on the wire; escaped surrogates keep any bytes through a rewrite.
-        name = data[at : at + size].decode("utf-8", "surrogateescape")
+        name = str(data[at : at + size], "utf-8", "surrogateescape")
         at += size
         size, at = _length(data, at)
         if size < -1 or at + size > end:

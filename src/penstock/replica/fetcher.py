@@ -40,20 +40,21 @@ from penstock.replica.following import (
 )
 from penstock.replica.partition import Partition
 from penstock.replica.throttle import ReplicationRate, is_throttled
-from penstock.storage.log import Log
+from penstock.storage.directories.disk_room import NoRoom
+from penstock.storage.log.log import Log
 
 log = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 FETCH_VERSION: Final = 17
 _KNOCK_VERSION: Final = 0
 _FIRST_PAUSE_S: Final = 0.02
-# A leader that takes new partitions over keeps no request waiting: see FollowerSessions.hurry. One
-# that still does not answer may be busy with them, or have taken them over long ago. To give up a
-# request costs the session, so that is not done for each of many partitions that come one by one.
-_PATIENCE_S: Final = 0.25
+# A leader answers all waiting fetches when it takes over partitions: see FollowerSessions.hurry.
+# A leader that does not answer may be busy taking over, or have led these partitions for long. A
+# request given up costs the session. So this waits a little, and gives up no more often than this.
+_GIVE_UP_AFTER_S: Final = 0.25
 _GIVE_UP_EVERY_S: Final = 0.5
-_THROTTLED_S: Final = 0.1  # How often one that is held back is looked at.
-_TURN_PARTITIONS: Final = 64  # So many appends in a row, and then somebody else may run.
+_THROTTLED_S: Final = 0.1  # How often the throttle is asked again.
+_TURN_PARTITIONS: Final = 64  # After so many appends others get the event loop.
 _LATEST, _EARLIEST = -1, -2
 _SESSION_ERRORS: Final = frozenset(
     {
@@ -114,7 +115,7 @@ class Fetcher:
         return self._book.failed_count
 
     def follow(self, partition: Partition) -> None:
-        """Take a partition on, or look at it again: its leader epoch may be another."""
+        """Follow a partition, or follow it in a new leader epoch."""
         if self._book.follow(partition):
             self._hurry()
 
@@ -122,12 +123,12 @@ class Fetcher:
         self._book.remove(partition)
 
     def _hurry(self) -> None:
-        """Something is to be asked now; a request that waits at the leader is given up for it."""
+        """Ask for something new soon; a request that waits at the leader is given up for it."""
         self._woken.set()
         if self._asking is None or self._is_about_to_give_up:
             return
         self._is_about_to_give_up = True
-        at_s = max(self._loop.time() + _PATIENCE_S, self._gave_up_s + _GIVE_UP_EVERY_S)
+        at_s = max(self._loop.time() + _GIVE_UP_AFTER_S, self._gave_up_s + _GIVE_UP_EVERY_S)
         self._loop.call_at(at_s, self._give_up_if_asked, self._asking)
 
     def _give_up_if_asked(self, asking: "asyncio.Task[FetchResponse]") -> None:
@@ -135,7 +136,7 @@ class Fetcher:
         if self._asking is asking and self._book.has_news:
             self._give_up()
         elif self._asking is not None and self._book.has_news:
-            self._hurry()  # What came since waits for another request.
+            self._hurry()  # Another request is out by now, and does not ask for the news either.
 
     def _give_up(self) -> None:
         self._gave_up_s = self._loop.time()
@@ -146,11 +147,11 @@ class Fetcher:
     # The task
 
     def stop(self) -> None:
-        self._is_stopped = True  # A cancellation can be lost where an answer comes just then.
+        self._is_stopped = True  # A cancellation is lost if an answer comes in the same step.
         self._task.cancel()
 
-    async def ended(self) -> None:
-        """Wait for the end; who is cancelled while waiting here hears of it."""
+    async def wait_until_ended(self) -> None:
+        """Wait until the task is over; a cancellation of the caller is raised."""
         await asyncio.wait([self._task])
 
     async def _run(self) -> None:
@@ -203,7 +204,7 @@ class Fetcher:
                 await self._woken.wait()
 
     async def _pause(self) -> None:
-        """Nothing can be asked for now: until somebody comes, or a pause is over."""
+        """Wait until there is something to fetch: a new partition, or a pause that is over."""
         self._woken.clear()
         now_s = self._loop.time()
         due_s = self._book.next_resume_s
@@ -299,7 +300,7 @@ class Fetcher:
         """The answer; None: the request was given up for another."""
         self._woken.clear()
         self._is_given_up = False
-        self._asking = asking = asyncio.ensure_future(self._asked(request))
+        self._asking = asking = asyncio.ensure_future(self._send(request))
         try:
             return await asking
         except asyncio.CancelledError:
@@ -310,7 +311,7 @@ class Fetcher:
         finally:
             self._asking = None
 
-    async def _asked(self, request: FetchRequest) -> FetchResponse:
+    async def _send(self, request: FetchRequest) -> FetchResponse:
         response = await self._ask_leader(request, FETCH_VERSION)
         assert isinstance(response, FetchResponse)
         return response
@@ -356,13 +357,17 @@ class Fetcher:
         assert asked is not None
         try:
             taken = take_answer(partition, asked, data, now_ms=self._now_ms())
+        except NoRoom as error:
+            log.debug("%s: %s-%d: %s", self, *partition.key, error)  # The directory told it.
+            self._put_off(followed)
+            return False
         except (CorruptRecord, KafkaStorage) as error:
             log.error("%s: %s-%d: %s", self, *partition.key, error)
             self._put_off(followed)
             return False
         match taken:
             case Taken.FAILED:
-                self._failed(followed, ErrorCode(data.error_code))
+                self._note_failure(followed, ErrorCode(data.error_code))
                 return False
             case Taken.OUT_OF_RANGE:
                 outside.append(followed)
@@ -389,7 +394,7 @@ class Fetcher:
         if self._is_throttled(partition):
             self._rate.note(size_bytes)
 
-    def _failed(self, followed: Followed, code: ErrorCode) -> None:
+    def _note_failure(self, followed: Followed, code: ErrorCode) -> None:
         level = logging.INFO if followed.fail_count == 4 else logging.DEBUG
         log.log(level, "%s: %s-%d: %s", self, *followed.partition.key, code.name)
         self._put_off(followed)

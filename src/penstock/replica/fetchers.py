@@ -7,7 +7,7 @@ here, by the image; what a task does is in `fetcher.py`.
 import zlib
 from collections.abc import Callable, Collection, Iterable
 
-from penstock.cluster.image import ClusterImage
+from penstock.cluster.image.image import ClusterImage
 from penstock.config.broker import BrokerConfig
 from penstock.net.peers import Peers
 from penstock.replica.fetcher import Fetcher
@@ -96,6 +96,11 @@ class ReplicaFetchers:
         for gone in [p for p in self._homes if self._partitions.get(*p.key) is not p]:
             self._homes.pop(gone).remove(gone)
 
+    def take_found(self, partitions: Iterable[Partition]) -> None:
+        """Partitions whose logs could not be had before are there now."""
+        if self._image is not None:
+            self._assign(partitions, self._image)
+
     def _assign(self, partitions: Iterable[Partition], image: ClusterImage) -> None:
         for partition in partitions:
             home = self._homes.get(partition)
@@ -148,7 +153,7 @@ class ReplicaFetchers:
         for fetcher in fetchers:
             fetcher.stop()
         for fetcher in fetchers:
-            await fetcher.ended()
+            await fetcher.wait_until_ended()
 
 
 def _takes_away(before: ClusterImage, image: ClusterImage) -> bool:

@@ -38,7 +38,7 @@ class Taken(Enum):
     APPENDED = auto()
     NOTHING_NEW = auto()
     CUT = auto()  # Ask again from the new end: the logs may still differ below it.
-    IGNORED = auto()  # It answers a question that does not stand any more.
+    IGNORED = auto()  # It answers a fetch that does not count any more.
     OUT_OF_RANGE = auto()  # The leader must be asked where its log begins and ends.
     FAILED = auto()  # Ask again after a pause.
 
@@ -55,7 +55,7 @@ def position_of(partition: Partition) -> Position:
 
 
 def is_current(partition: Partition, asked: Position) -> bool:
-    """Whether the question still stands: same leader, same epoch, same end."""
+    """Whether the answer still counts: same leader, same epoch, same end of our log."""
     return (
         not partition.is_leader
         and partition.leader == asked.leader
@@ -100,7 +100,7 @@ def append_from_leader(
     log = partition.log
     end_offset = log.log_end_offset
     batches = split_batches(records)
-    while batches and batches[0][0].last_offset < end_offset:  # The leader reads whole batches.
+    while batches and batches[0][0].last_offset < end_offset:  # The leader sends whole batches.
         records = records[len(batches.pop(0)[1]) :]
     if not batches:
         return

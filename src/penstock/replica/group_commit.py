@@ -32,10 +32,10 @@ class GroupCommit:
         try:
             while self.is_on() and not partition.is_on_disk:
                 await asyncio.to_thread(partition.log.flush)
-                partition.flushed()
+                partition.on_flush()
         except KafkaStorage as error:
-            partition.flush_failed(error)
+            partition.on_flush_failed(error)
         finally:
             self._under_way.pop(partition, None)
         if not self.is_on():  # Whoever waited for the disk need not any more.
-            partition.flushed()
+            partition.on_flush()

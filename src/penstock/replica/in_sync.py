@@ -19,8 +19,8 @@ When a proposal is written, and what became of it, is `isr_writer.py`'s.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from penstock.cluster.image import BrokerImage, PartitionState
-from penstock.cluster.transition import Expanded, Facts, Shrunk, transition
+from penstock.cluster.image.image import BrokerImage, PartitionState
+from penstock.cluster.transition import Expanded, Shrunk, TransitionFacts, transition
 
 UNKNOWN: Final = -1
 NEVER_MS: Final = -(1 << 62)
@@ -59,7 +59,7 @@ class Follower:
         self.fetch_ms = NEVER_MS
         self.fetch_end = UNKNOWN  # Our end at its last fetch.
         self.seen: Seen | None = None  # None: it is in no session.
-        self.taken_out_ms = NEVER_MS - 1  # When we had last heard of it as it left the set.
+        self.taken_out_ms = NEVER_MS - 1  # When it had last fetched before it left the set.
 
     def __repr__(self) -> str:
         return f"Follower({self.broker_id}, epoch {self.broker_epoch}, at {self.fetch_offset})"
@@ -187,7 +187,7 @@ class InSync:
                 follower.seen = None
 
     def note_growth(self, old_end_offset: int) -> None:
-        """The log grows: who had everything had it until its session last asked, at least."""
+        """Before the log grows: a follower at its end was caught up when its session last asked."""
         for follower in self.followers.values():
             if follower.fetch_offset == old_end_offset and follower.seen is not None:
                 follower.caught_up_ms = max(follower.caught_up_ms, follower.seen.at_ms)
@@ -253,7 +253,7 @@ class InSync:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether something was written, or not: nobody knows."""
+        """Whether there is a proposal of which nobody knows whether it was written."""
         return bool(self._unsettled)
 
     def may_join(
@@ -304,7 +304,7 @@ class InSync:
         ]
         if not joining:
             return None
-        facts = Facts(replicas=self.replicas, active=frozenset(joining))
+        facts = TransitionFacts(replicas=self.replicas, active=frozenset(joining))
         after = transition(self.state, Expanded(self._broker_id, frozenset(joining)), facts)
         if after is self.state:
             return None
@@ -320,14 +320,14 @@ class InSync:
         )
         if not lagging:
             return None
-        facts = Facts(replicas=self.replicas, active=frozenset())
+        facts = TransitionFacts(replicas=self.replicas, active=frozenset())
         after = transition(self.state, Shrunk(self._broker_id, lagging), facts)
         return Proposal(self.state, _next(after)) if after is not self.state else None
 
     # What became of it
 
-    def refused(self, proposal: Proposal) -> None:
-        """It was certainly not written."""
+    def withdraw(self, proposal: Proposal) -> None:
+        """Forget the proposal: it was certainly not written."""
         if self._flying is proposal:
             self._flying = None
             self._recount()
@@ -358,7 +358,7 @@ class InSync:
 
 
 def is_eligible(follower: Follower, brokers: Mapping[int, BrokerImage]) -> bool:
-    """Whether the broker that fetched is the one the cluster knows, and active."""
+    """Whether the follower fetched with the broker epoch of the image, and is active."""
     broker = brokers.get(follower.broker_id)
     return broker is not None and broker.is_active and broker.epoch == follower.broker_epoch
 

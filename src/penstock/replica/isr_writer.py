@@ -18,7 +18,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from penstock.cluster import znodes
-from penstock.cluster.image import PartitionKey
+from penstock.cluster.image.image import PartitionKey
 from penstock.meta.store import (
     ANY_VERSION,
     Check,
@@ -89,7 +89,7 @@ class IsrWriter:
                 self._woken.set()
 
     def _check_lag(self) -> None:
-        """Time has passed: followers may have fallen behind, or hold nobody up any more."""
+        """Ask all partitions again: with time, followers fall behind or catch up."""
         for partition in self._partitions.hosted():
             if partition.in_sync is not None:
                 partition.reconsider()
@@ -107,7 +107,7 @@ class IsrWriter:
             self._later.update(waiting)
         finally:
             for partition, proposal in work:
-                # What was not tried, or has been settled otherwise, was not written.
+                # Those that were sent are settled; those still open were not written.
                 partition.settle_refused(proposal)
         if self._later:
             self._waiting |= self._later
@@ -128,9 +128,9 @@ class IsrWriter:
             try:
                 await self._put(batch)
             except MultiFailed:
-                pass  # Which of them was it? Each for itself will tell.
+                pass  # One of them was refused; each is tried for itself to find which.
             else:
-                self._accepted(batch)
+                self._settle_accepted(batch)
                 return
         for work in batch:
             await self._write_one(work)
@@ -147,7 +147,7 @@ class IsrWriter:
             elif not isinstance(failure.op, Check):
                 await self._read_again([partition])
         else:
-            self._accepted([work])
+            self._settle_accepted([work])
 
     async def _put(self, batch: Sequence[Work]) -> None:
         try:
@@ -155,14 +155,14 @@ class IsrWriter:
             await self._store.multi(list(dict.fromkeys(op for work in batch for op in _ops(*work))))
         except (MultiFailed, StoreUnavailable):
             raise
-        except BaseException as error:  # Even a cancellation leaves open what the store did.
+        except BaseException as error:  # A cancelled write may still reach the store.
             for partition, proposal in batch:
                 partition.settle_unknown(proposal)
             if isinstance(error, OutcomeUnknown):
                 await self._read_again([partition for partition, _ in batch])
             raise
 
-    def _accepted(self, batch: Sequence[Work]) -> None:
+    def _settle_accepted(self, batch: Sequence[Work]) -> None:
         for partition, proposal in batch:
             partition.settle_accepted(proposal)
             self._report(partition, proposal)
@@ -186,7 +186,7 @@ class IsrWriter:
     async def _read_again(self, partitions: Sequence[Partition]) -> None:
         """Adopt what the store holds: another in-sync set, or that another leads."""
         paths = [znodes.state_path(*partition.key) for partition in partitions]
-        # Behind the states: if a topic's id is still there, its state was not another topic's.
+        # The ids are read after the states: if an id is there, its state is of the same topic.
         ids = [znodes.topic_id_path(partition.topic_id) for partition in partitions]
         nodes = await self._store.multi_get([*paths, *ids])
         states, marks = nodes[: len(paths)], nodes[len(paths) :]

@@ -15,8 +15,8 @@ from penstock.errors import CorruptRecord, KafkaStorage, OffsetOutOfRange
 from penstock.records.batch import split_batches
 from penstock.replica.partition import Partition
 from penstock.replica.throttle import ReplicationRate
-from penstock.storage.log import Log
-from penstock.storage.log_dirs import LogDirs
+from penstock.storage.directories.log_dirs import LogDirs
+from penstock.storage.log.log import Log
 
 log = logging.getLogger("kafka.server.ReplicaAlterLogDirsThread")
 
@@ -24,14 +24,15 @@ _PIECE_BYTES: Final = 1 << 20
 _PAUSE_S: Final = 0.05
 
 
-class Move:
+class ReplicaMove:
     """One replica on its way."""
 
     def __init__(self, partition: Partition, copy: Log) -> None:
         self.partition = partition
         self.source = partition.log
         self.copy = copy
-        self.cut_count = -1  # Of the source when the copy was begun; then anew if it was cut.
+        # How often the source was truncated when the copy began. Another count: begin again.
+        self.cut_count = -1
         self.task: asyncio.Task[None] | None = None
 
     @property
@@ -58,14 +59,14 @@ class LogMoves:
         self._rate = rate
         self._at_once_max = at_once_max
         self._now_ms = now_ms
-        self._moves: dict[Partition, Move] = {}
+        self._moves: dict[Partition, ReplicaMove] = {}
         self._busy_count = 0
         log_dirs.before_close.append(self.stop)
 
-    def of(self, partition: Partition) -> Move | None:
+    def of(self, partition: Partition) -> ReplicaMove | None:
         return self._moves.get(partition)
 
-    def all(self) -> tuple[Move, ...]:
+    def all(self) -> tuple[ReplicaMove, ...]:
         return tuple(self._moves.values())
 
     def begin(self, partition: Partition, target: Path) -> None:
@@ -77,7 +78,7 @@ class LogMoves:
         if partition.log.dir.parent == target:
             return
         copy = self._log_dirs.new_copy(partition.log, target, now_ms=self._now_ms())
-        move = self._moves[partition] = Move(partition, copy)
+        move = self._moves[partition] = ReplicaMove(partition, copy)
         move.task = asyncio.create_task(self._run(move), name=f"move {partition.log!r}")
 
     def cancel(self, partition: Partition) -> None:
@@ -90,7 +91,7 @@ class LogMoves:
         for partition in tuple(self._moves):
             self.cancel(partition)
 
-    async def _run(self, move: Move) -> None:
+    async def _run(self, move: ReplicaMove) -> None:
         while self._busy_count >= max(self._at_once_max(), 1):
             await asyncio.sleep(_PAUSE_S)
         self._busy_count += 1
@@ -104,7 +105,7 @@ class LogMoves:
             if self._moves.get(move.partition) is move:
                 del self._moves[move.partition]
 
-    async def _copy_all(self, move: Move) -> None:
+    async def _copy_all(self, move: ReplicaMove) -> None:
         is_flushed = False
         while True:
             while self._rate.is_exceeded:
@@ -122,7 +123,7 @@ class LogMoves:
                 is_flushed = True
             await asyncio.sleep(0)
 
-    def _copy_piece(self, move: Move) -> bool:
+    def _copy_piece(self, move: ReplicaMove) -> bool:
         """Copy some more; whether that was all there is."""
         source, copy = move.source, move.copy
         if move.cut_count != source.cut_count:
@@ -142,7 +143,7 @@ class LogMoves:
         self._rate.note(len(data))
         return copy.log_end_offset >= source.log_end_offset
 
-    def _take_place(self, move: Move) -> None:
+    def _take_place(self, move: ReplicaMove) -> None:
         """Nothing else runs meanwhile: the copy has all, and is the log from here on."""
         source, copy, partition = move.source, move.copy, move.partition
         copy.high_watermark = source.high_watermark

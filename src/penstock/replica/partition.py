@@ -12,7 +12,7 @@ it, and its high watermark is its end. What a follower does with an answer of it
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from penstock.cluster.image import NO_LEADER, BrokerImage, PartitionImage, PartitionState
+from penstock.cluster.image.image import NO_LEADER, BrokerImage, PartitionImage, PartitionState
 from penstock.errors import (
     KafkaStorage,
     NotEnoughReplicas,
@@ -26,18 +26,18 @@ from penstock.errors import (
 from penstock.records.batch import BatchHeader
 from penstock.replica.in_sync import InSync, Proposal, Seen
 from penstock.replica.reads import FollowerFetch, FollowerWatcher, GrowthWatcher, PartitionRead
-from penstock.replica.replica import Replica
-from penstock.replica.surroundings import Surroundings
+from penstock.replica.replica import HostedReplica
+from penstock.replica.surroundings import ReplicaSurroundings
 from penstock.replica.waits import Waits
-from penstock.storage.file_slice import FileSlice
-from penstock.storage.log import Appended, Log
+from penstock.storage.log.log import Appended, Log
+from penstock.storage.segments.file_slice import FileSlice
 
-_EVERYTHING_CHANGED = 1 << 62  # More than anybody waits for, so that everybody looks again.
+_EVERYTHING_CHANGED = 1 << 62  # More than any watcher waits for, so that all of them read again.
 
 __all__ = ["FollowerFetch", "GrowthWatcher", "Partition", "PartitionRead"]
 
 
-class Partition(Replica):
+class Partition(HostedReplica):
     """A replica on this broker; only its event loop touches it."""
 
     def __init__(
@@ -48,11 +48,11 @@ class Partition(Replica):
         topic_id: bytes,
         broker_id: int,
         log: Log,
-        around: Surroundings | None = None,
+        around: ReplicaSurroundings | None = None,
     ) -> None:
         super().__init__(topic=topic, partition=partition, broker_id=broker_id, log=log)
         self.topic_id = topic_id
-        self.around = around or Surroundings(broker_id=broker_id)
+        self.around = around or ReplicaSurroundings(broker_id=broker_id)
         self.replicas: tuple[int, ...] = ()
         self.in_sync: InSync | None = None  # None: no leader, or one without followers.
         self._waits = Waits()
@@ -61,17 +61,17 @@ class Partition(Replica):
         self._watchers: set[GrowthWatcher] = set()
         self._follower_watchers: set[FollowerWatcher] = set()
         self._leader_high_watermark = 0  # As the leader told us, while we follow.
-        self._unseen_bytes = 0  # Appended, and not told to those who read what is committed.
+        self._unseen_bytes = 0  # Appended, and not yet reported to consumers.
 
     # Place in the cluster
 
     def apply(self, placed: PartitionImage, brokers: Mapping[int, BrokerImage]) -> bool:
-        """Take on what the image says, unless we know newer; whether it was taken on."""
+        """Take the image's state of this partition unless ours is newer; True: it was taken."""
         self.around.brokers = brokers
         return self.take_state(placed.state, placed.replicas)
 
     def take_state(self, state: PartitionState, replicas: tuple[int, ...] | None = None) -> bool:
-        """A state from the image or from the store; None: the assignment is as it was."""
+        """Take a state from the image or from the store; `replicas` None: as they were."""
         known = self.state
         if replicas is None:
             replicas = self.replicas
@@ -93,7 +93,7 @@ class Partition(Replica):
             self._lead(is_same_epoch=old_epoch == state.leader_epoch)
         elif self.in_sync is not None:
             self.in_sync.adopt(state, now_ms=self.around.clock_ms())
-            self._isr_changed()
+            self._take_changed_isr()
         self._has_stood_down = False
         return True
 
@@ -118,7 +118,7 @@ class Partition(Replica):
                 now_ms=self.around.clock_ms(),
                 unsettled=unsettled,
             )
-        self._isr_changed()
+        self._take_changed_isr()
         self.wake_readers()
 
     def _follow(self, was_leader: bool) -> None:
@@ -129,7 +129,7 @@ class Partition(Replica):
             self._fail_waits(NotLeaderOrFollower(f"{self} is led by broker {leader} now"))
 
     def stand_down(self, error: ProtocolError | None = None) -> None:
-        """Lead no more until an image says so: this broker's session with the store is over."""
+        """Stop leading until the next image: this broker's session with the store is over."""
         if self.is_leader:
             self.is_leader = False
             self._fail_waits(error or NotLeaderOrFollower(f"this broker leads {self} no more"))
@@ -141,10 +141,10 @@ class Partition(Replica):
         return self.is_leader and is_same
 
     def step_down(self, newer: PartitionState | None) -> None:
-        """The store says that our leader epoch is over; None: that the partition is.
+        """Stop leading: the store has a newer leader epoch. None: it has the partition no more.
 
-        Who leads now is told by the image at the latest. Until then we do not, even if we are
-        elected again: only the image knows the assignment.
+        The image tells who leads now. This broker does not lead before that image comes, even if
+        the store says that it was elected again: only the image has the assignment.
         """
         if newer is not None and newer.leader != self._broker_id:
             self.take_state(newer)
@@ -153,14 +153,14 @@ class Partition(Replica):
             self._fail_waits(NotLeaderOrFollower(f"the epoch of {self} is over"))
 
     def retire(self) -> None:
-        """The topic is gone, or lives elsewhere: nobody may go on waiting for it."""
+        """Fail everybody who waits: the topic is gone, or this broker is no replica any more."""
         self.is_leader = False
         self.in_sync = None
         self._fail_waits(UnknownTopicOrPartition(f"{self.topic}-{self.partition} was deleted"))
 
     @property
     def leader(self) -> int:
-        """The broker to be fetched from; NO_LEADER: nobody leads, or nobody told."""
+        """The broker to fetch from; NO_LEADER: there is none, or no image has come."""
         return NO_LEADER if self.state is None else self.state.leader
 
     # Appending
@@ -253,15 +253,15 @@ class Partition(Replica):
         """Whether everything in the log was flushed."""
         return self.log.recovery_point >= self.log.log_end_offset
 
-    def flushed(self) -> None:
-        """Another part of the log is on disk, or that is not asked for any more."""
+    def on_flush(self) -> None:
+        """More of the log is on disk, or `flush.on.ack` was turned off."""
         is_enough = self.is_on_disk or not self.around.commits.is_on()
         self._disk_waits.complete(self.log.log_end_offset if is_enough else self.log.recovery_point)
         if self.is_leader:
             self._advance()
 
-    def flush_failed(self, error: KafkaStorage) -> None:
-        """Whoever waits for the disk is told; nothing more of this log counts."""
+    def on_flush_failed(self, error: KafkaStorage) -> None:
+        """The disk failed: fail everybody who waits for a flush."""
         self._disk_waits.fail(error)
 
     def _set_high_watermark(self, offset: int) -> None:
@@ -278,7 +278,7 @@ class Partition(Replica):
                 watcher.moved()
         self._unseen_bytes = 0
 
-    def _isr_changed(self) -> None:
+    def _take_changed_isr(self) -> None:
         self._advance()
         try:
             self._check_enough_replicas()
@@ -288,7 +288,7 @@ class Partition(Replica):
         self._ask_for_proposal()
 
     def reconsider(self) -> None:
-        """Brokers came or went, or time has passed: who may join, and who holds us up?"""
+        """Look for followers that may join or must leave: brokers changed, or time has passed."""
         if self.in_sync is not None and self.is_leader:
             self._advance()
             self._ask_for_proposal()
@@ -326,11 +326,11 @@ class Partition(Replica):
     def settle_refused(self, proposal: Proposal) -> None:
         """It was certainly not written: a fence moved, or the store could not be reached."""
         if self.in_sync is not None:
-            self.in_sync.refused(proposal)
+            self.in_sync.withdraw(proposal)
             self._advance()
 
     def settle_unknown(self, proposal: Proposal) -> None:
-        """It was written or not; who is in it counts until the store shows something newer."""
+        """Nobody knows whether it was written: its members count until a newer state is known."""
         if self.in_sync is not None:
             self.in_sync.unknown(proposal)
 
@@ -339,7 +339,7 @@ class Partition(Replica):
     def note_fetch(
         self, fetch: FollowerFetch, *, now_ms: int | None = None, seen: Seen | None = None
     ) -> None:
-        """A follower's log is a prefix of ours up to its fetch offset, and it says so now."""
+        """Note that a follower's log is a prefix of ours up to its fetch offset."""
         in_sync = self.in_sync
         if in_sync is None:
             raise NotLeaderOrFollower(f"{self} has no followers")
@@ -390,7 +390,7 @@ class Partition(Replica):
         is_again: bool = False,
         seen: Seen | None = None,
     ) -> PartitionRead:
-        """What a follower copies: everything up to our end. `is_again`: noted already."""
+        """What a follower copies: everything up to our end. `is_again`: it was noted before."""
         self.check_follower(fetch)
         log, offset = self.log, fetch.fetch_offset
         if offset < log.log_start_offset:  # Even where it diverges too (KAFKA-12996).
@@ -411,9 +411,11 @@ class Partition(Replica):
         return self._marks(records)
 
     def _knows_nothing_of(self, broker_id: int) -> bool:
-        """Whether what it said was forgotten since: we lead anew while its request waits here.
+        """Whether a follower whose fetch waits here has to be noted again.
 
-        It will not say it again as long as nothing happens.
+        A new leader epoch, or another assignment, clears what the leader knew of its followers.
+        The fetch that waits was noted before that. A follower that has nothing new to fetch does
+        not report its position again, so the leader takes it from the fetch that waits.
         """
         return self.in_sync is not None and self.in_sync.is_unheard(broker_id)
 
@@ -429,13 +431,13 @@ class Partition(Replica):
     # As a follower
 
     def follow_high_watermark(self, leader_high_watermark: int) -> None:
-        """What is committed as far as we have it; it never goes back."""
+        """Take the leader's high watermark, as far as our log reaches; it never goes back."""
         self._leader_high_watermark = leader_high_watermark
         self._set_high_watermark(min(leader_high_watermark, self.log.log_end_offset))
 
     @property
     def lag(self) -> int:
-        """How many committed records the leader had, when it last answered, that we do not."""
+        """How many committed records of the leader's last answer are missing here."""
         if self.is_leader:
             return 0
         return max(self._leader_high_watermark - self.log.log_end_offset, 0)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from penstock.storage.file_slice import FileSlice
-from penstock.storage.log import AbortedTransaction
+from penstock.storage.log.log import AbortedTransaction
+from penstock.storage.segments.file_slice import FileSlice
 
 
 class GrowthWatcher(Protocol):
@@ -20,7 +20,7 @@ class FollowerWatcher(Protocol):
     def grown(self, size_bytes: int) -> None: ...
 
     def moved(self) -> None:
-        """A mark is another now; nobody need hurry to tell."""
+        """The high watermark or the log start moved; the next answer is soon enough to say so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ Leading, following and waiting are added by `partition.py`.
 
 from dataclasses import replace
 
-from penstock.cluster.image import PartitionState
+from penstock.cluster.image.image import PartitionState
 from penstock.errors import (
     FencedLeaderEpoch,
     NotLeaderOrFollower,
@@ -14,13 +14,13 @@ from penstock.errors import (
     UnknownLeaderEpoch,
 )
 from penstock.replica.reads import PartitionRead
-from penstock.storage.file_slice import FileSlice
-from penstock.storage.log import Log
+from penstock.storage.log.log import Log
+from penstock.storage.segments.file_slice import FileSlice
 
 NO_EPOCH = -1
 
 
-class Replica:
+class HostedReplica:
     """A log, and the part it plays."""
 
     def __init__(self, *, topic: str, partition: int, broker_id: int, log: Log) -> None:

@@ -19,6 +19,7 @@ from penstock.errors import (
     NotEnoughReplicasAfterAppend,
     NotLeaderOrFollower,
     ProtocolError,
+    RecordTooLarge,
     UnknownTopicOrPartition,
 )
 from penstock.records.batch import (
@@ -95,8 +96,7 @@ class StateLog:
         With a producer id they belong to its transaction. They may still be lost until `settled`.
         Raises the coordinator's codes, and those of the log for what is wrong with the records.
         """
-        if not self.is_led:
-            raise NotCoordinator(f"this broker leads {self!r} no more")
+        self.check_size(sum(len(key) + len(value or b"") for key, value in records))
         now_ms = self.now_ms()
         batch = memoryview(
             build_batch(
@@ -118,6 +118,20 @@ class StateLog:
             raise coordinator_error(error) from error
         self._end_offset = appended.last_offset + 1
         return appended.base_offset
+
+    def check_size(self, size_bytes: int) -> None:
+        """Raise what `write` would for records of at least so many bytes.
+
+        To put together what the log does not take would keep others waiting for nothing.
+        """
+        if not self.is_led:
+            raise NotCoordinator(f"this broker leads {self!r} no more")
+        bytes_max = self.partition.log.config.max_message_bytes
+        # How much is left of it where it is packed shows only then.
+        if size_bytes > bytes_max and self._codec is Codec.NONE:
+            raise RecordTooLarge(
+                f"records of {size_bytes} bytes are larger than max.message.bytes {bytes_max}"
+            )
 
     def note_end(self) -> None:
         """Others appended something that counts from now on, such as a transaction's marker."""

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from penstock.cluster.image import BrokerImage
+from penstock.cluster.image.image import BrokerImage
 from penstock.replica.group_commit import GroupCommit
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def monotonic_ms() -> int:
         return time.monotonic_ns() // 1_000_000
 
 
-class Surroundings:
+class ReplicaSurroundings:
     """One object for all partitions, so that a change reaches them all at once."""
 
     __slots__ = (

@@ -9,26 +9,29 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from penstock.cluster.image import ClusterImage, PartitionImage, PartitionKey, TopicImage
+from penstock.cluster.image.image import ClusterImage, PartitionImage, PartitionKey, TopicImage
 from penstock.errors import (
     KafkaStorage,
     NotLeaderOrFollower,
     ProtocolError,
     UnknownTopicOrPartition,
 )
+from penstock.records.topic_partition import TopicPartition
 from penstock.replica.partition import Partition
-from penstock.replica.surroundings import LAG_MS_MAX, Surroundings, monotonic_ms
-from penstock.storage.log_config import LogConfig
-from penstock.storage.log_dir import LogDir
-from penstock.storage.log_dirs import LogDirs, WantedLog
-from penstock.storage.topic_partition import TopicPartition
+from penstock.replica.surroundings import LAG_MS_MAX, ReplicaSurroundings, monotonic_ms
+from penstock.storage.directories.disk_room import NoRoom
+from penstock.storage.directories.log_dir import LogDir
+from penstock.storage.directories.log_dirs import LogDirs, WantedLog
+from penstock.storage.log.config import LogConfig
 
 if TYPE_CHECKING:
-    from penstock.replica.moving import LogMoves, Move
+    from penstock.replica.moving import LogMoves, ReplicaMove
 
 RECONSIDERED_AT_ONCE = 200
+DELETED_AT_ONCE = 64
 
 log = logging.getLogger("kafka.server.ReplicaManager")
 
@@ -47,7 +50,9 @@ class PartitionTable:
         clock_ms: Callable[[], int] = monotonic_ms,
     ) -> None:
         self._broker_id = broker_id
-        self.around = Surroundings(broker_id=broker_id, lag_ms_max=lag_ms_max, clock_ms=clock_ms)
+        self.around = ReplicaSurroundings(
+            broker_id=broker_id, lag_ms_max=lag_ms_max, clock_ms=clock_ms
+        )
         self._log_dirs = log_dirs
         self._log_config = log_config
         self._now_ms = now_ms
@@ -56,7 +61,10 @@ class PartitionTable:
         self._has_stood_down = False
         self._moves: LogMoves | None = None  # None: nothing was ever moved.
         self._not_held: set[PartitionKey] = set()  # Ours, and their logs cannot be had.
+        self._without_room: set[PartitionKey] = set()  # Of those, because a disk was full.
         self._reconsidered: deque[Partition] = deque()  # Still to come.
+        self._leaving: dict[PartitionKey, None] = {}  # Hosted no more, and not yet deleted.
+        log_dirs.before_close.append(lambda: self._delete_some(len(self._leaving)))
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -96,7 +104,7 @@ class PartitionTable:
             )
         return self._moves
 
-    def moves_under_way(self) -> "tuple[Move, ...]":
+    def moves_under_way(self) -> "tuple[ReplicaMove, ...]":
         return () if self._moves is None else self._moves.all()
 
     def hosted(self) -> Iterable[Partition]:
@@ -140,6 +148,7 @@ class PartitionTable:
 
     def open_ahead(self, wanted: WantedLog) -> None:
         """Open a log before the image is taken on; what goes wrong is told when it is."""
+        self._make_way(wanted.partition)
         with contextlib.suppress(KafkaStorage, OSError):
             self._log_dirs.open_log(
                 wanted.partition,
@@ -147,6 +156,16 @@ class PartitionTable:
                 config=wanted.config,
                 now_ms=self._now_ms(),
             )
+
+    def lead_ahead(self, wanted: WantedLog, image: ClusterImage) -> None:
+        """Take on one partition of an image that is about to be taken on as a whole."""
+        name, number = wanted.partition
+        topic, placed = image.topics.get(name), image.partition(name, number)
+        if topic is None or placed is None or topic.topic_id != wanted.topic_id:
+            return
+        hosted = self._host(topic, number, wanted.config)
+        if hosted is not None:
+            self._follow(hosted, placed, image)
 
     def drop_opened_ahead(self, wanted: WantedLog, image: ClusterImage) -> None:
         """Give up a log that was opened ahead of an image, if the next one has no use for it."""
@@ -166,7 +185,7 @@ class PartitionTable:
         """Take on an image in which this broker is active; to be fed in their order."""
         before, self._image = self._image, image
         if self._has_stood_down and before is not None:
-            # Whatever it says is news, yet logs that are open stay so.
+            # Every partition is looked at again; logs that are open stay open.
             before = ClusterImage(cluster_id=before.cluster_id)
         self._has_stood_down = False
         self.around.brokers = image.brokers
@@ -178,7 +197,7 @@ class PartitionTable:
             self._reconsider()
 
     def _reconsider(self) -> None:
-        """With thousands of partitions, bit by bit: those who ask for records come first."""
+        """Do it in slices when there are thousands of partitions: requests come first."""
         led = deque(p for p in self._partitions.values() if p.is_leader)
         self._reconsidered = led  # What is left of an earlier round is among these.
         self._reconsider_some(led)
@@ -188,7 +207,7 @@ class PartitionTable:
             return
         for _ in range(min(len(led), RECONSIDERED_AT_ONCE)):
             led.popleft().reconsider()
-        if led:  # There is no other than the running loop: partitions are its own.
+        if led:  # Only an event loop touches partitions, so one is running.
             asyncio.get_running_loop().call_soon(self._reconsider_some, led)
 
     def _apply_topics(self, before: ClusterImage | None, image: ClusterImage) -> None:
@@ -207,6 +226,17 @@ class PartitionTable:
                 or self._broker_id not in current.partitions[number].replicas
             ):
                 self._drop(name, number)
+        self._delete_by_and_by()
+
+    def _delete_by_and_by(self) -> None:
+        """A topic may have thousands of logs; the disk is asked for a few at a time."""
+        self._delete_some(DELETED_AT_ONCE)
+        if self._leaving:
+            asyncio.get_running_loop().call_soon(self._delete_by_and_by)
+
+    def _delete_some(self, count: int) -> None:
+        for key in list(islice(self._leaving, count)):
+            self._delete(key)
 
     def lose(self, failed: LogDir) -> list[PartitionKey]:
         """A disk failed: nothing that lay on it is led or followed here any more."""
@@ -220,7 +250,7 @@ class PartitionTable:
         return lost
 
     def not_held(self, image: ClusterImage) -> list[PartitionKey]:
-        """Partitions the cluster counts on us for, whose logs we have not and others have."""
+        """Partitions of this broker whose logs are missing here and exist elsewhere."""
         own = self._broker_id
         states = [(k, p.state) for k in sorted(self._not_held) if (p := image.partition(*k))]
         return [
@@ -276,7 +306,7 @@ class PartitionTable:
         for number, placed in topic.partitions.items():
             key = (topic.name, number)
             if known.get(number) is placed and key in self._partitions:
-                continue  # One of thousands that this change does not concern.
+                continue  # Unchanged, as most of thousands are.
             if self._broker_id not in placed.replicas:
                 continue
             hosted = self._partitions.get(key)
@@ -295,8 +325,17 @@ class PartitionTable:
             hosted = self._partitions.get((topic.name, number))
             if hosted is not None and hosted.topic_id != topic.topic_id:
                 self._drop(topic.name, number)
+            if (topic.name, number) in self._leaving:
+                self._delete((topic.name, number))
+
+    def _make_way(self, key: PartitionKey) -> None:
+        """An older log of the name goes before one is opened, or the new one would go with it."""
+        if key in self._leaving:
+            for leaving in [one for one in self._leaving if one[0] == key[0]]:
+                self._delete(leaving)
 
     def _host(self, topic: TopicImage, number: int, config: LogConfig) -> Partition | None:
+        self._make_way((topic.name, number))
         try:
             opened = self._log_dirs.open_log(
                 TopicPartition(topic.name, number),
@@ -308,6 +347,8 @@ class PartitionTable:
             if (topic.name, number) not in self._not_held:
                 log.error("Cannot open the log of %s-%d: %s", topic.name, number, error)
                 self._not_held.add((topic.name, number))
+            if isinstance(error, NoRoom):
+                self._without_room.add((topic.name, number))
             return None
         self._not_held.discard((topic.name, number))
         hosted = Partition(
@@ -321,6 +362,25 @@ class PartitionTable:
         self._partitions[topic.name, number] = hosted
         return hosted
 
+    def host_again(self) -> list[Partition]:
+        """Open the logs again for which a disk had no room; returns the partitions hosted now."""
+        image, tried = self._image, tuple(self._without_room)
+        if image is None or self._has_stood_down:
+            return []
+        self._without_room.clear()
+        found = []
+        for name, number in tried:
+            topic, placed = image.topics.get(name), image.partition(name, number)
+            if topic is None or placed is None or self._broker_id not in placed.replicas:
+                continue
+            if (name, number) in self._partitions:
+                continue
+            hosted = self._host(topic, number, self._log_config(image, name))
+            if hosted is not None:
+                self._follow(hosted, placed, image)
+                found.append(hosted)
+        return found
+
     def _follow(self, hosted: Partition, placed: PartitionImage, image: ClusterImage) -> None:
         try:
             hosted.apply(placed, image.brokers)
@@ -332,8 +392,16 @@ class PartitionTable:
         dropped.retire()
         if self._moves is not None:
             self._moves.cancel(dropped)
-        self._log_dirs.delete_log(TopicPartition(topic, number), now_ms=self._now_ms())
-        log.info("Log for partition %s-%d is scheduled for deletion", topic, number)
+        self._leaving[topic, number] = None
+
+    def _delete(self, key: PartitionKey) -> None:
+        del self._leaving[key]
+        try:
+            self._log_dirs.delete_log(TopicPartition(*key), now_ms=self._now_ms())
+        except KafkaStorage as error:  # The others go all the same.
+            log.error("Cannot delete the log of %s-%d: %s", *key, error)
+            return
+        log.info("Log for partition %s-%d is scheduled for deletion", *key)
 
     def note_cut(self) -> None:
         """Logs were cut: note it before anything is appended in the place of what is gone.

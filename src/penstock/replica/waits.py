@@ -36,4 +36,5 @@ class Waits:
         for _, _, future in waiting:
             if not future.done():
                 future.set_exception(error)
-                future.exception()  # Who waited may have hung up; then nobody else asks for it.
+                # Read here, because nobody does for a client that hung up: asyncio would log it.
+                future.exception()

@@ -12,7 +12,7 @@ Importing this package costs nothing: PySpark is loaded with the first use of ei
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.spark.sessions import register, session
+    from penstock.spark.start.sessions import register, session
 
 __all__ = ["register", "session"]
 
@@ -21,5 +21,5 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module("penstock.spark.sessions"), name)
+        return getattr(import_module("penstock.spark.start.sessions"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -67,6 +67,7 @@ class ReadOptions:
     ending: Bound
     latest_if_no_timestamp: bool = False  # False: a time after the last record is an error.
     fail_on_data_loss: bool = True
+    on_unreadable_batch: str = "fail"  # "null": a row without key and value; "skip": nothing.
     max_offsets_per_trigger: int | None = None
     min_offsets_per_trigger: int | None = None
     max_trigger_delay_ms: int = 15 * 60_000
@@ -133,6 +134,10 @@ def read_options(raw: Mapping[str, str], *, streaming: bool) -> ReadOptions:
         )
         == "latest",
         fail_on_data_loss=given.boolean("failOnDataLoss", default=True),
+        on_unreadable_batch=given.choice(
+            "onUnreadableBatch", ("fail", "null", "skip"), default="fail"
+        )
+        or "fail",
         max_offsets_per_trigger=given.positive("maxOffsetsPerTrigger"),
         min_offsets_per_trigger=given.positive("minOffsetsPerTrigger"),
         max_trigger_delay_ms=given.convert("maxTriggerDelay", _duration_ms) or 15 * 60_000,
@@ -233,6 +238,7 @@ _READ_NAMES = (
     "startingTimestamp",
     "endingTimestamp",
     "failOnDataLoss",
+    "onUnreadableBatch",
     "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
     "maxTriggerDelay",

@@ -67,11 +67,17 @@ LOG_START_OFFSET: Final = "kafka_log_log_logstartoffset"
 LOG_END_OFFSET: Final = "kafka_log_log_logendoffset"
 LOG_SEGMENTS: Final = "kafka_log_log_numlogsegments"
 OFFLINE_LOG_DIRS: Final = "kafka_log_logmanager_offlinelogdirectorycount"
+LOG_DIR_TOTAL_BYTES: Final = "penstock_log_dir_total_bytes"
+LOG_DIR_USABLE_BYTES: Final = "penstock_log_dir_usable_bytes"
+LOG_DIR_FULL: Final = "penstock_log_dir_full"
+REFUSED_APPENDS: Final = "penstock_log_dir_refused_appends_total"
 FETCH_SESSIONS: Final = "kafka_server_fetchsessioncache_numincrementalfetchsessions"
 QUOTA_BYTE_RATE: Final = "kafka_server_quota_byte_rate"
 QUOTA_REQUEST_TIME: Final = "kafka_server_quota_request_time"
 QUOTA_TOKENS: Final = "kafka_server_quota_tokens"
 QUOTA_THROTTLE_TIME: Final = "kafka_server_quota_throttle_time"
+LOOP_TURN_MAX: Final = "penstock_event_loop_longest_turn_seconds"
+LOOP_TURN_MAX_EVER: Final = "penstock_event_loop_longest_turn_ever_seconds"
 MEMORY_PEAK: Final = "process_resident_memory_max_bytes"
 BROKER_STATE: Final = "kafka_server_kafkaserver_brokerstate"
 
@@ -95,11 +101,17 @@ GAUGE_TEXTS: Final = {
     LOG_END_OFFSET: "The next offset of a partition.",
     LOG_SEGMENTS: "Segments of a partition.",
     OFFLINE_LOG_DIRS: "Data directories that have failed.",
+    LOG_DIR_TOTAL_BYTES: "Bytes of the volume under a data directory.",
+    LOG_DIR_USABLE_BYTES: "Bytes that records may still take there.",
+    LOG_DIR_FULL: "1 while a data directory takes no records because its disk is full.",
+    REFUSED_APPENDS: "Appends refused because the disk was full.",
     FETCH_SESSIONS: "Incremental fetch sessions kept.",
     QUOTA_BYTE_RATE: "Bytes a second of a client that has a quota.",
     QUOTA_REQUEST_TIME: "The part of a processor a client with a quota takes, in percent.",
     QUOTA_TOKENS: "Partitions a client may still create or delete; below zero: it has to wait.",
     QUOTA_THROTTLE_TIME: "Milliseconds a client was made to be silent for, on the average.",
+    LOOP_TURN_MAX: "The longest that all clients had to wait for one turn, since the last scrape.",
+    LOOP_TURN_MAX_EVER: "The longest that all clients had to wait for one turn, since the start.",
     MEMORY_PEAK: "The most memory this process has held.",
     BROKER_STATE: "3 when the broker runs.",
 }

@@ -150,7 +150,7 @@ class Metrics:
     def all_topics(self) -> TopicMetrics:
         """The sums over all topics there are and were."""
         total = TopicMetrics()
-        for counts in (self._forgotten, *self.topics.values()):
+        for counts in (self._forgotten, *tuple(self.topics.values())):
             total.add(counts)
         return total
 

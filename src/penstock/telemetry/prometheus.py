@@ -1,7 +1,8 @@
 """Metrics for Prometheus: an HTTP endpoint that answers GET /metrics, and nothing else.
 
-Values are read on the event loop, where they change, and turned into text in a thread, so that a
-scrape of a thousand partitions does not hold up a fetch. prometheus_client knows the formats; it
+Gauges are read on the event loop, where they change, a few hundred at a time; counters are read
+and all of it is turned into text in a thread, so that a scrape of ten thousand partitions does not
+hold up a fetch. prometheus_client knows the formats; it
 is imported at the first scrape, because most brokers run without this endpoint.
 """
 
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 from penstock.errors import ConfigError
 from penstock.telemetry import families
 from penstock.telemetry.histogram import Histogram
-from penstock.telemetry.metrics import Metrics
+from penstock.telemetry.metrics import Gauge, Metrics
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 REQUEST_BYTES_MAX: Final = 8192
 REQUEST_S_MAX: Final = 5.0
 CONNECTIONS_MAX: Final = 16
+GAUGES_AT_ONCE: Final = 500
 
 _REASONS: Final = {
     200: "OK",
@@ -92,8 +94,9 @@ class MetricsEndpoint:
             return
         self._serving[writer] = task
         try:
+            # Counting takes as long as it takes; only the scraper must not sleep.
+            writer.write(await self._answer(reader))
             async with asyncio.timeout(REQUEST_S_MAX):
-                writer.write(await self._answer(reader))
                 await writer.drain()
         except (OSError, TimeoutError):
             pass  # A scraper that went away or sleeps; the next one comes by itself.
@@ -103,7 +106,8 @@ class MetricsEndpoint:
 
     async def _answer(self, reader: asyncio.StreamReader) -> bytes:
         try:
-            head = await reader.readuntil(b"\r\n\r\n")
+            async with asyncio.timeout(REQUEST_S_MAX):
+                head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
             return _plain(431)
         except asyncio.IncompleteReadError:
@@ -121,9 +125,19 @@ class MetricsEndpoint:
     async def _scrape(self, accept: str, *, with_body: bool) -> bytes:
         await asyncio.to_thread(_import_client)
         self._metrics.roll(time.monotonic())
-        collected = list(collect(self._metrics))
-        body, content_type = await asyncio.to_thread(render, collected, accept)
+        gauges = await self._gauges()
+        body, content_type = await asyncio.to_thread(
+            lambda: render(list(collect(self._metrics, gauges)), accept)
+        )
         return _response(200, content_type, body, with_body=with_body)
+
+    async def _gauges(self) -> list[Gauge]:
+        gauges: list[Gauge] = []
+        for gauge in self._metrics.gauges():
+            gauges.append(gauge)
+            if len(gauges) % GAUGES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return gauges
 
 
 def parse_head(head: bytes) -> tuple[str, str, str] | None:
@@ -153,12 +167,12 @@ def render(collected: Sequence["Metric"], accept: str) -> tuple[bytes, str]:
     return encoder(_Collected(everything)), content_type
 
 
-def collect(metrics: Metrics) -> Iterable["Metric"]:
-    """Every family with its samples, as of now."""
+def collect(metrics: Metrics, gauges: Iterable[Gauge]) -> Iterable["Metric"]:
+    """Every family with its samples, as of now; may be called in any thread."""
     yield from _topic_families(metrics)
     yield from _request_families(metrics)
     yield from _listener_families(metrics)
-    yield from _gauge_families(metrics)
+    yield from _gauge_families(gauges)
 
 
 def _topic_families(metrics: Metrics) -> Iterable["Metric"]:
@@ -169,7 +183,7 @@ def _topic_families(metrics: Metrics) -> Iterable["Metric"]:
         family = Metric(name, text, "counter")
         # Kafka's bean for all topics has no topic; sums over the label would count twice.
         family.add_sample(f"{name}_total", {}, getattr(total, attribute))
-        for topic, counts in metrics.topics.items():
+        for topic, counts in tuple(metrics.topics.items()):
             family.add_sample(f"{name}_total", {"topic": topic}, getattr(counts, attribute))
         yield family
 
@@ -184,12 +198,12 @@ def _request_families(metrics: Metrics) -> Iterable["Metric"]:
     )
     for name, attribute, text in sizes:
         family = Metric(name, text, "counter")
-        for api, counts in metrics.requests.items():
+        for api, counts in tuple(metrics.requests.items()):
             family.add_sample(f"{name}_total", {"request": api}, getattr(counts, attribute))
         yield family
     errors = Metric(families.ERRORS, "Error codes answered.", "counter")
-    for api, counts in metrics.requests.items():
-        for code, count in counts.errors.items():
+    for api, counts in tuple(metrics.requests.items()):
+        for code, count in tuple(counts.errors.items()):
             labels = {"request": api, "error": code}
             errors.add_sample(f"{families.ERRORS}_total", labels, count)
     yield errors
@@ -200,12 +214,12 @@ def _time_families(metrics: Metrics) -> Iterable["Metric"]:
     yield _summary(
         families.TOTAL_TIME,
         "Milliseconds a request took in all.",
-        ((api, counts.total_time) for api, counts in metrics.requests.items()),
+        ((api, counts.total_time) for api, counts in tuple(metrics.requests.items())),
     )
     yield _summary(
         families.LOCAL_TIME,
         "Milliseconds of work on a request.",
-        ((api, counts.local_time) for api, counts in metrics.requests.items()),
+        ((api, counts.local_time) for api, counts in tuple(metrics.requests.items())),
     )
 
 
@@ -230,16 +244,16 @@ def _listener_families(metrics: Metrics) -> Iterable["Metric"]:
     for kind, name, attribute, text in families.LISTENER_FAMILIES:
         family = Metric(name, text, kind)
         suffix = "_total" if kind == "counter" else ""
-        for listener, counts in metrics.listeners.items():
+        for listener, counts in tuple(metrics.listeners.items()):
             family.add_sample(f"{name}{suffix}", {"listener": listener}, getattr(counts, attribute))
         yield family
 
 
-def _gauge_families(metrics: Metrics) -> Iterable["Metric"]:
+def _gauge_families(gauges: Iterable[Gauge]) -> Iterable["Metric"]:
     from prometheus_client.core import Metric
 
     found: dict[str, Metric] = {}
-    for name, labels, value in metrics.gauges():
+    for name, labels, value in gauges:
         if name not in found:
             found[name] = Metric(name, families.GAUGE_TEXTS.get(name, ""), "gauge")
         found[name].add_sample(name, dict(labels), value)

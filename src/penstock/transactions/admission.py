@@ -6,14 +6,14 @@ newer one leaves it to the leader to tell (KIP-890). Once the transaction is ope
 batches pass without a question until a marker ends it.
 
 Two steps, so that the way of nearly all batches stays synchronous: `is_admitted` settles what can
-be settled at once, and only for the rest the caller keeps a copy of its batch and goes `later`.
+be settled at once, and only for the rest the caller keeps a copy of its batch and does `line_up`.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from penstock.errors import (
     ConcurrentTransactions,
@@ -30,11 +30,9 @@ from penstock.errors import (
     TransactionalIdAuthorization,
 )
 from penstock.replica.partition import Partition
-from penstock.storage.producers import ProducerEntry
+from penstock.storage.producers.producers import ProducerEntry
 from penstock.transactions.guards import Guard, Guards, Key
-from penstock.transactions.transaction import TV2, Identity, TopicPartition
-
-T = TypeVar("T")
+from penstock.transactions.transaction import TV2, ProducerIdentity, TopicPartition
 
 # What is left to wait for before an answer counts; None: nothing.
 Wait = Callable[[], Awaitable[None]] | None
@@ -48,7 +46,7 @@ class Verifier(Protocol):
     def add_partitions(
         self,
         transactional_id: str,
-        identity: Identity,
+        identity: ProducerIdentity,
         partitions: Iterable[TopicPartition],
         *,
         client_version: int,
@@ -56,16 +54,18 @@ class Verifier(Protocol):
         """Make the partitions part of the transaction."""
         ...
 
-    def verify(self, transactional_id: str, identity: Identity, partition: TopicPartition) -> Wait:
+    def verify(
+        self, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition
+    ) -> Wait:
         """Make sure that the partition is part of the transaction."""
         ...
 
 
-class Claim(NamedTuple):
+class BatchClaim(NamedTuple):
     """What a request says about the batch it brings."""
 
     transactional_id: str | None
-    identity: Identity
+    identity: ProducerIdentity
     first_sequence: int  # NO_SEQUENCE: coordinators write without numbers.
     adds_partition: bool  # The client leaves it to us to add the partition (version 2).
     knows_abortable: bool  # The client understands that it is to abort and go on.
@@ -96,9 +96,9 @@ class Admission:
         self._guards = guards
         self._settings = settings
         self._now_ms = now_ms
-        self._waiting: dict[Key, asyncio.Task[Any]] = {}  # The last in each line.
+        self._waiting: dict[Key, PlaceInLine] = {}  # The last in each line.
 
-    def announce(self, claims: Sequence[tuple[Partition, Claim]]) -> None:
+    def announce(self, claims: Sequence[tuple[Partition, BatchClaim]]) -> None:
         """Add several partitions of one producer in one go; whatever fails is met again later."""
         if len(claims) < 2:
             return
@@ -114,15 +114,18 @@ class Admission:
                     transactional_id, identity, wanted, client_version=TV2
                 )
 
-    def is_admitted(self, partition: Partition, claim: Claim) -> bool:
-        """True: append before awaiting anything. False: it takes time, go `later`."""
+    def is_admitted(self, partition: Partition, claim: BatchClaim) -> bool:
+        """True: append before awaiting anything. False: it takes time, `line_up`."""
         key = _key(partition, claim)
         if key in self._waiting:
             return False
         if _is_open(partition, claim.identity):
             return True
+        guard = self._guard(partition, key, claim)
+        if guard is None:
+            return True
         try:
-            guard, wait = self._ask(partition, key, claim)
+            wait = self._ask(partition, claim, guard)
         except ConcurrentTransactions as error:
             if claim.adds_partition:
                 return False
@@ -131,49 +134,45 @@ class Admission:
             raise _told(error, claim) from error
         if wait is not None:
             return False
-        self._pass(key, guard)
+        self._guards.drop(key, claim.identity.producer_epoch)
         return True
 
-    def later(
-        self, partition: Partition, claim: Claim, append: Callable[[], T]
-    ) -> "asyncio.Task[T]":
-        """Append once the coordinator has answered; a producer's batches keep their order."""
+    def line_up(self, partition: Partition, claim: BatchClaim) -> "PlaceInLine":
+        """A place behind the producer's batches that wait already, to be entered later.
+
+        The guard is put up now, also for a batch that waits behind others: a marker that comes
+        before its turn ends its transaction as well.
+        """
         key = _key(partition, claim)
-        turn = self._in_turn(partition, key, claim, append, before=self._waiting.get(key))
-        task = asyncio.get_running_loop().create_task(turn)
-        self._waiting[key] = task
-        task.add_done_callback(lambda done: self._left(key, done))
-        return task
+        guard = self._guard(partition, key, claim)
+        turn = PlaceInLine(self, partition, claim, guard, before=self._waiting.get(key))
+        self._waiting[key] = turn
+        return turn
 
-    def _left(self, key: Key, done: "asyncio.Task[Any]") -> None:
-        if self._waiting.get(key) is done:
+    def leave(self, turn: "PlaceInLine", *, is_written: bool) -> None:
+        """The turn is over; the last in line leaves the way free for the next batch."""
+        key = _key(turn.partition, turn.claim)
+        if self._waiting.get(key) is turn:
             del self._waiting[key]
+            if is_written:
+                self._guards.drop(key, turn.claim.identity.producer_epoch)
 
-    async def _in_turn(
-        self,
-        partition: Partition,
-        key: Key,
-        claim: Claim,
-        append: Callable[[], T],
-        *,
-        before: "asyncio.Task[Any] | None",
-    ) -> T:
-        if before is not None:
-            await asyncio.wait([before])
-        if not _is_open(partition, claim.identity):
-            self._pass(key, await self._ask_until_free(partition, key, claim))
-        return append()
+    async def ask(self, partition: Partition, claim: BatchClaim, guard: Guard) -> None:
+        """Ask the coordinator; on return the batch is to be appended before anything else."""
+        self._check_stands(guard, partition, claim)
+        await self._ask_until_free(partition, claim, guard)
+        self._check_stands(guard, partition, claim)
 
-    async def _ask_until_free(self, partition: Partition, key: Key, claim: Claim) -> Guard | None:
+    async def _ask_until_free(self, partition: Partition, claim: BatchClaim, guard: Guard) -> None:
         """The last transaction may still be ending: worth a few pauses, and then an error."""
         settings = self._settings()
         waited_ms = 0
         while True:
             try:
-                guard, wait = self._ask(partition, key, claim)
+                wait = self._ask(partition, claim, guard)
                 if wait is not None:
                     await wait()
-                return guard
+                return
             except ConcurrentTransactions as error:
                 if waited_ms >= settings.retry_ms_max or not claim.adds_partition:
                     raise _told(error, claim) from error
@@ -182,45 +181,105 @@ class Admission:
             waited_ms += settings.retry_pause_ms
             await asyncio.sleep(settings.retry_pause_ms / 1000)
 
-    def _ask(self, partition: Partition, key: Key, claim: Claim) -> tuple[Guard | None, Wait]:
-        """No guard: nobody needs to be asked."""
+    def _guard(self, partition: Partition, key: Key, claim: BatchClaim) -> Guard | None:
+        """Put up before anything is asked; None: nobody needs to be asked."""
         if claim.transactional_id is None:
             raise TransactionalIdAuthorization("a batch of a transaction came without its id")
         if not claim.adds_partition and not self._settings().verifies:
-            return None, None
-        identity = claim.identity
-        entry = _entry(partition, identity)
-        if entry is not None and identity.producer_epoch < entry.producer_epoch:
-            raise InvalidProducerEpoch(f"the epoch is {entry.producer_epoch} by now")
-        guard = self._guards.put_up(
-            key, identity.producer_epoch, claim.first_sequence, now_ms=self._now_ms()
+            return None
+        _check_epoch(partition, claim)
+        return self._guards.put_up(
+            key,
+            claim.identity.producer_epoch,
+            claim.first_sequence,
+            leader_epoch=partition.leader_epoch,
+            now_ms=self._now_ms(),
         )
-        if entry is None:
+
+    def _check_stands(self, guard: Guard, partition: Partition, claim: BatchClaim) -> None:
+        """What was granted must not be over, and not be in doubt.
+
+        An end that came with a later epoch is told by that epoch: clients go on after it with a
+        new transaction, while INVALID_TXN_STATE is the end of some of them (KAFKA-19690).
+        """
+        if guard.is_over:
+            _check_epoch(partition, claim)
+            raise InvalidTxnState("the transaction ended before this batch could be written")
+        key, epoch = _key(partition, claim), claim.identity.producer_epoch
+        if guard.leader_epoch != partition.leader_epoch or not self._guards.stands(
+            key, epoch, guard
+        ):
+            raise claim.busy("a marker may have come unnoticed while the coordinator was asked")
+
+    def _ask(self, partition: Partition, claim: BatchClaim, guard: Guard) -> Wait:
+        if _entry(partition, claim.identity) is None:
             _check_first_sequence(guard, claim)
+        transactional_id, identity = claim.transactional_id or "", claim.identity
         wanted = partition.topic, partition.partition
         if not claim.adds_partition:
-            return guard, self._verifier.verify(claim.transactional_id, identity, wanted)
-        return guard, self._verifier.add_partitions(
-            claim.transactional_id, identity, [wanted], client_version=TV2
+            return self._verifier.verify(transactional_id, identity, wanted)
+        return self._verifier.add_partitions(
+            transactional_id, identity, [wanted], client_version=TV2
         )
 
-    def _pass(self, key: Key, guard: Guard | None) -> None:
-        if guard is None:
-            return
-        if not self._guards.stands(key, guard):
-            raise InvalidTxnState("the transaction ended before this batch could be written")
-        self._guards.drop(*key)
+
+class PlaceInLine:
+    """One batch's place in the line of its producer, entered with `async with`.
+
+    Inside, the batch is let in, and must be appended before anything is awaited. Whoever lines up
+    and never enters must `leave`, or the next in line waits for ever.
+    """
+
+    def __init__(
+        self,
+        admission: Admission,
+        partition: Partition,
+        claim: BatchClaim,
+        guard: Guard | None,  # None: nobody needs to be asked.
+        *,
+        before: "PlaceInLine | None",  # None: it is the first in line.
+    ) -> None:
+        self.partition = partition
+        self.claim = claim
+        self._admission = admission
+        self._guard = guard
+        self._before = None if before is None else before._is_over
+        self._is_over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def __aenter__(self) -> None:
+        """Wait for those before, and for the coordinator; raises what the client is told."""
+        try:
+            if self._before is not None:
+                await asyncio.wait([self._before])
+            if self._guard is not None and not _is_open(self.partition, self.claim.identity):
+                await self._admission.ask(self.partition, self.claim, self._guard)
+        except BaseException:
+            self.leave()
+            raise
+
+    async def __aexit__(self, error: type[BaseException] | None, *_: object) -> None:
+        self.leave(is_written=error is None)
+
+    def leave(self, *, is_written: bool = False) -> None:
+        """Let the next in line go on; once is enough."""
+        if not self._is_over.done():
+            self._is_over.set_result(None)
+            self._admission.leave(self, is_written=is_written)
+
+    def end(self, _task: "asyncio.Task[Any]") -> None:
+        """The task that was to enter has ended, perhaps before it began."""
+        self.leave()
 
 
-def _key(partition: Partition, claim: Claim) -> Key:
+def _key(partition: Partition, claim: BatchClaim) -> Key:
     return partition.topic, partition.partition, claim.identity.producer_id
 
 
-def _entry(partition: Partition, identity: Identity) -> ProducerEntry | None:
+def _entry(partition: Partition, identity: ProducerIdentity) -> ProducerEntry | None:
     return partition.log.producer_state.table.entries.get(identity.producer_id)
 
 
-def _is_open(partition: Partition, identity: Identity) -> bool:
+def _is_open(partition: Partition, identity: ProducerIdentity) -> bool:
     entry = _entry(partition, identity)
     return (
         entry is not None
@@ -229,7 +288,13 @@ def _is_open(partition: Partition, identity: Identity) -> bool:
     )
 
 
-def _check_first_sequence(guard: Guard, claim: Claim) -> None:
+def _check_epoch(partition: Partition, claim: BatchClaim) -> None:
+    entry = _entry(partition, claim.identity)
+    if entry is not None and claim.identity.producer_epoch < entry.producer_epoch:
+        raise InvalidProducerEpoch(f"the epoch is {entry.producer_epoch} by now")
+
+
+def _check_first_sequence(guard: Guard, claim: BatchClaim) -> None:
     """The partition does not know the producer and would take any number for the first."""
     if claim.first_sequence == NO_SEQUENCE:
         return
@@ -241,7 +306,7 @@ def _check_first_sequence(guard: Guard, claim: Claim) -> None:
         )
 
 
-def _told(error: ProtocolError, claim: Claim) -> ProtocolError:
+def _told(error: ProtocolError, claim: BatchClaim) -> ProtocolError:
     """A coordinator's error in words that the client of a partition understands."""
     if isinstance(error, ProducerFenced):
         return InvalidProducerEpoch(str(error))

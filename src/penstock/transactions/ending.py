@@ -5,39 +5,24 @@ leader or a disk without room only makes it later. Two answers end the matter ea
 that exists no more, and one that has seen a newer coordinator.
 """
 
-import asyncio
 import logging
 from collections.abc import Iterable
-from typing import Final
 
+from penstock.coordination.pauses import Pauses
 from penstock.errors import (
     InvalidProducerEpoch,
     ProtocolError,
     TransactionCoordinatorFenced,
     UnknownTopicOrPartition,
 )
-from penstock.transactions.markers import Marker, MarkerSink
+from penstock.transactions.markers import MarkerSink, TransactionMarker
 from penstock.transactions.transaction import TopicPartition
 
 log = logging.getLogger("kafka.coordinator.transaction.TransactionMarkerChannelManager")
 
-FIRST_PAUSE_S: Final = 0.02
-LONGEST_PAUSE_S: Final = 1.0
-
-
-class Pauses:
-    """Pauses between tries, each twice as long as the one before."""
-
-    def __init__(self) -> None:
-        self._next_s = FIRST_PAUSE_S
-
-    async def pause(self) -> None:
-        await asyncio.sleep(self._next_s)
-        self._next_s = min(2 * self._next_s, LONGEST_PAUSE_S)
-
 
 async def mark_everywhere(
-    marker: Marker, partitions: Iterable[TopicPartition], sink: MarkerSink
+    marker: TransactionMarker, partitions: Iterable[TopicPartition], sink: MarkerSink
 ) -> bool:
     """Mark every partition; False: a newer coordinator took over, and this is its business."""
     left = sorted(partitions)
@@ -52,7 +37,7 @@ async def mark_everywhere(
     return True
 
 
-def _is_over(where: TopicPartition, marker: Marker, error: ProtocolError | None) -> bool:
+def _is_over(where: TopicPartition, marker: TransactionMarker, error: ProtocolError | None) -> bool:
     if error is None:
         return True
     is_over = isinstance(error, UnknownTopicOrPartition | InvalidProducerEpoch)

@@ -28,10 +28,10 @@ from penstock.transactions.transaction import (
     NO_TIME,
     TV1,
     TV2,
-    Identity,
-    State,
+    ProducerIdentity,
     TopicPartition,
     Transaction,
+    TransactionState,
 )
 
 # An owner of epoch e whose transaction is aborted by the clock goes on with e + 1, as if it had
@@ -45,7 +45,7 @@ class Step(NamedTuple):
     """What to log, and what to answer once that cannot be lost any more."""
 
     after: Transaction | None  # None: there is nothing to log.
-    answer: Identity | ProtocolError  # An error: the client is to come again.
+    answer: ProducerIdentity | ProtocolError  # An error: the client is to come again.
 
 
 # Getting an identity
@@ -56,7 +56,7 @@ def initialize(
     *,
     transactional_id: str,
     timeout_ms: int,
-    expected: Identity | None,
+    expected: ProducerIdentity | None,
     spare_id: int | None,
     now_ms: int,
 ) -> Step | None:
@@ -71,7 +71,7 @@ def initialize(
         return _owned(
             Transaction(
                 transactional_id=transactional_id,
-                state=State.EMPTY,
+                state=TransactionState.EMPTY,
                 producer_id=spare_id,
                 producer_epoch=0,
                 timeout_ms=timeout_ms,
@@ -86,7 +86,7 @@ def initialize(
             f"{transactional_id} belongs to producer {known.producer_id} in epoch "
             f"{known.producer_epoch}, not to {expected.producer_id} in {expected.producer_epoch}"
         )
-    if known.state is State.ONGOING:
+    if known.state is TransactionState.ONGOING:
         again = ConcurrentTransactions(f"the open transaction of {transactional_id} is aborted")
         if expected is not None:
             return Step(time_out(known, now_ms=now_ms), again)
@@ -96,8 +96,8 @@ def initialize(
     )
 
 
-def _may_go_on(known: Transaction, expected: Identity) -> bool:
-    if known.state is State.ONGOING:
+def _may_go_on(known: Transaction, expected: ProducerIdentity) -> bool:
+    if known.state is TransactionState.ONGOING:
         return expected == known.identity
     if expected.producer_epoch not in (known.producer_epoch, known.last_epoch):
         return False
@@ -111,14 +111,14 @@ def _next_owner(
     known: Transaction,
     *,
     timeout_ms: int,
-    expected: Identity | None,
+    expected: ProducerIdentity | None,
     spare_id: int | None,
     now_ms: int,
 ) -> Step | None:
     """The next epoch, or a new producer id when there are no more epochs to give."""
     renewed = replace(
         known,
-        state=State.EMPTY,
+        state=TransactionState.EMPTY,
         timeout_ms=timeout_ms,
         updated_ms=now_ms,
         started_ms=NO_TIME,
@@ -153,7 +153,7 @@ def _owned(after: Transaction) -> Step:
 
 def add_partitions(
     known: Transaction | None,
-    identity: Identity,
+    identity: ProducerIdentity,
     partitions: Iterable[TopicPartition],
     *,
     client_version: int,
@@ -164,7 +164,7 @@ def add_partitions(
     if known.state.is_preparing:
         raise ConcurrentTransactions(f"{known.transactional_id} is still ending a transaction")
     wanted = frozenset(partitions)
-    if known.state is State.ONGOING:
+    if known.state is TransactionState.ONGOING:
         if wanted <= known.partitions:
             return Step(None, identity)
         started_ms = known.started_ms
@@ -172,7 +172,7 @@ def add_partitions(
         started_ms = now_ms
     after = replace(
         known,
-        state=State.ONGOING,
+        state=TransactionState.ONGOING,
         partitions=known.partitions | wanted,
         started_ms=started_ms,
         updated_ms=now_ms,
@@ -183,7 +183,7 @@ def add_partitions(
 
 
 def verify(
-    known: Transaction | None, identity: Identity, partitions: Iterable[TopicPartition]
+    known: Transaction | None, identity: ProducerIdentity, partitions: Iterable[TopicPartition]
 ) -> Mapping[TopicPartition, ProtocolError | None]:
     """Which of the partitions are part of the open transaction; None: it is."""
     known = _owned_by(known, identity)
@@ -197,7 +197,7 @@ def verify(
     }
 
 
-def _owned_by(known: Transaction | None, identity: Identity) -> Transaction:
+def _owned_by(known: Transaction | None, identity: ProducerIdentity) -> Transaction:
     if known is None:
         raise InvalidPidMapping(f"no transactional id belongs to producer {identity.producer_id}")
     if known.identity == identity or known.next_identity == identity:
@@ -205,7 +205,7 @@ def _owned_by(known: Transaction | None, identity: Identity) -> Transaction:
     raise _stranger(known, identity)
 
 
-def _stranger(known: Transaction, identity: Identity) -> ProtocolError:
+def _stranger(known: Transaction, identity: ProducerIdentity) -> ProtocolError:
     if known.producer_id != identity.producer_id:
         return InvalidPidMapping(
             f"{known.transactional_id} belongs to producer {known.producer_id}, "
@@ -222,7 +222,7 @@ def _stranger(known: Transaction, identity: Identity) -> ProtocolError:
 
 def end(
     known: Transaction | None,
-    identity: Identity,
+    identity: ProducerIdentity,
     *,
     is_commit: bool,
     client_version: int,
@@ -244,11 +244,11 @@ def end(
 
 
 def _end_keeping_epoch(
-    known: Transaction, identity: Identity, *, is_commit: bool, now_ms: int
+    known: Transaction, identity: ProducerIdentity, *, is_commit: bool, now_ms: int
 ) -> Step:
     if known.identity != identity:
         raise _stranger(known, identity)
-    if known.state is State.ONGOING:
+    if known.state is TransactionState.ONGOING:
         after = _decided(known, is_commit=is_commit, now_ms=now_ms, client_version=TV1)
         return Step(after, identity)
     return _asked_again(known, identity, is_commit=is_commit)
@@ -258,7 +258,7 @@ def _end_with_next_epoch(
     known: Transaction, *, is_commit: bool, spare_id: int | None, now_ms: int
 ) -> Step | None:
     """A client of version 2 cannot know whether its transaction began, so it may always abort."""
-    if is_commit and known.state is not State.ONGOING:
+    if is_commit and known.state is not TransactionState.ONGOING:
         raise _wrong_state(known, is_commit=is_commit)
     is_exhausted = known.identity.is_exhausted
     if is_exhausted and spare_id is None:
@@ -278,17 +278,17 @@ def _decided(
 ) -> Transaction:
     return replace(
         known,
-        state=State.PREPARE_COMMIT if is_commit else State.PREPARE_ABORT,
+        state=TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT,
         updated_ms=now_ms,
-        started_ms=known.started_ms if known.state is State.ONGOING else now_ms,
+        started_ms=known.started_ms if known.state is TransactionState.ONGOING else now_ms,
         client_version=client_version,
         previous_producer_id=known.producer_id,
     )
 
 
-def _has_ended(known: Transaction, identity: Identity) -> bool:
+def _has_ended(known: Transaction, identity: ProducerIdentity) -> bool:
     """Whether the latest transaction was ended by this identity, which may have missed it."""
-    if known.state in (State.EMPTY, State.ONGOING):
+    if known.state in (TransactionState.EMPTY, TransactionState.ONGOING):
         return False
     if known.producer_id != identity.producer_id:
         was_renewed = known.previous_producer_id == identity.producer_id
@@ -298,9 +298,9 @@ def _has_ended(known: Transaction, identity: Identity) -> bool:
     return known.producer_epoch == identity.producer_epoch + 1
 
 
-def _asked_again(known: Transaction, answer: Identity, *, is_commit: bool) -> Step:
+def _asked_again(known: Transaction, answer: ProducerIdentity, *, is_commit: bool) -> Step:
     """The same end, asked for once more, is no error; another end is."""
-    if known.state is State.EMPTY or is_commit != known.is_committed:
+    if known.state is TransactionState.EMPTY or is_commit != known.is_committed:
         raise _wrong_state(known, is_commit=is_commit)
     if known.state.is_preparing:
         raise ConcurrentTransactions(f"the transaction of {known.transactional_id} is ending")
@@ -320,7 +320,9 @@ def complete(known: Transaction, *, now_ms: int) -> Transaction:
     producer_id, producer_epoch = known.next_identity
     return replace(
         known,
-        state=State.COMPLETE_COMMIT if known.is_committed else State.COMPLETE_ABORT,
+        state=TransactionState.COMPLETE_COMMIT
+        if known.is_committed
+        else TransactionState.COMPLETE_ABORT,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         previous_producer_id=known.producer_id,
@@ -334,7 +336,7 @@ def complete(known: Transaction, *, now_ms: int) -> Transaction:
 
 
 def is_timed_out(known: Transaction, *, now_ms: int) -> bool:
-    return known.state is State.ONGOING and known.started_ms + known.timeout_ms < now_ms
+    return known.state is TransactionState.ONGOING and known.started_ms + known.timeout_ms < now_ms
 
 
 def is_of_the_future(known: Transaction, *, now_ms: int) -> bool:
@@ -342,7 +344,7 @@ def is_of_the_future(known: Transaction, *, now_ms: int) -> bool:
 
     It would stay open until ours gets there, so whoever watches it counts from now.
     """
-    return known.state is State.ONGOING and known.started_ms > now_ms
+    return known.state is TransactionState.ONGOING and known.started_ms > now_ms
 
 
 def time_out(known: Transaction, *, now_ms: int) -> Transaction:
@@ -354,7 +356,7 @@ def _fenced(known: Transaction, epochs: int, *, last_epoch: int, now_ms: int) ->
     """Abort with an epoch above the owner's, which the markers carry into every partition."""
     return replace(
         known,
-        state=State.PREPARE_ABORT,
+        state=TransactionState.PREPARE_ABORT,
         producer_epoch=min(known.producer_epoch + epochs, EPOCH_MAX),
         last_epoch=last_epoch,
         updated_ms=now_ms,
@@ -365,5 +367,9 @@ def _fenced(known: Transaction, epochs: int, *, last_epoch: int, now_ms: int) ->
 
 def is_expired(known: Transaction, *, now_ms: int, expiration_ms: int) -> bool:
     """Whether the id was unused for so long that it may be forgotten."""
-    is_idle = known.state in (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+    is_idle = known.state in (
+        TransactionState.EMPTY,
+        TransactionState.COMPLETE_COMMIT,
+        TransactionState.COMPLETE_ABORT,
+    )
     return is_idle and known.updated_ms <= now_ms - expiration_ms

@@ -6,28 +6,21 @@ believed, and whoever acts on it or answers for it first waits until all that wa
 thread and knows no time of its own.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Protocol
 
-from penstock.errors import TransactionalIdNotFound
+from penstock.coordination.answers import LateAnswer
+from penstock.coordination.machine import Journal
+from penstock.errors import ErrorCode, TransactionalIdNotFound
 from penstock.protocol.primitives import MalformedMessage
 from penstock.transactions import rules
-from penstock.transactions.stored import KeyValue, read_record, to_record, tombstone
+from penstock.transactions.stored import read_record, to_record, tombstone
 from penstock.transactions.transaction import Transaction
 
 _TOMBSTONES_MAX = 1_000  # In one batch, so that it stays far below any limit for batches.
 
 
-class Journal(Protocol):
-    """Where records go before anything they say becomes true."""
-
-    def write(self, records: Sequence[KeyValue]) -> int:
-        """Write all or none; raises the ProtocolError a client is to be told."""
-        ...
-
-
-class Shard:
+class TransactionShard:
     """All transactions of one partition, while this broker leads it."""
 
     def __init__(self, journal: Journal, *, report: Callable[[str], None]) -> None:
@@ -37,7 +30,9 @@ class Shard:
 
     # Loading
 
-    def replay(self, key: bytes | None, value: bytes | None) -> None:
+    def replay(
+        self, key: bytes | None, value: bytes | None, record_offset: int, producer_id: int
+    ) -> None:
         """Take in a record of the log; one that cannot be read changes nothing."""
         try:
             found = read_record(key, value)
@@ -52,6 +47,29 @@ class Shard:
             self.transactions.pop(transactional_id, None)
         else:
             self.transactions[transactional_id] = transaction
+
+    def take_marker(self, producer_id: int, *, is_committed: bool, marker_offset: int) -> None:
+        """Nothing in this log is part of a transaction."""
+
+    def start(self) -> None:
+        """The coordinator carries out what is decided (`ending`)."""
+
+    def stop(self, error: ErrorCode) -> None:
+        """The coordinator's own tasks are ended by the shell."""
+
+    def next_timer_ms(self) -> int | None:
+        """None: the broker's housekeeping looks for what is due (`timed_out`)."""
+        return None
+
+    def ring(self) -> None:
+        """There are no timers."""
+
+    def take_answers(self) -> tuple[LateAnswer, ...]:
+        """Nobody waits in here."""
+        return ()
+
+    def content(self) -> str:
+        return f"{len(self.transactions)} transactional ids"
 
     # Looking
 

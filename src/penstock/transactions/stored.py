@@ -7,6 +7,7 @@ forgotten.
 from collections import defaultdict
 from typing import Final
 
+from penstock.coordination.machine import KeyValue
 from penstock.protocol.messages.transaction_records import (
     PartitionsSchema,
     TransactionLogKey,
@@ -14,9 +15,7 @@ from penstock.protocol.messages.transaction_records import (
 )
 from penstock.protocol.primitives import MalformedMessage
 from penstock.protocol.stored import read_prefix
-from penstock.transactions.transaction import State, TopicPartition, Transaction
-
-KeyValue = tuple[bytes, bytes | None]
+from penstock.transactions.transaction import TopicPartition, Transaction, TransactionState
 
 _VALUE_VERSION: Final = 1  # Written since brokers speak transaction version 1 and above.
 
@@ -48,7 +47,7 @@ def _key(transactional_id: str) -> bytes:
 
 
 def _topics(transaction: Transaction) -> list[PartitionsSchema] | None:
-    if transaction.state is State.EMPTY:
+    if transaction.state is TransactionState.EMPTY:
         return None
     by_topic: dict[str, list[int]] = defaultdict(list)
     for topic, partition in sorted(transaction.partitions):
@@ -76,13 +75,13 @@ def read_record(key: bytes | None, value: bytes | None) -> tuple[str, Transactio
 
 def _transaction(transactional_id: str, value: TransactionLogValue) -> Transaction | None:
     try:
-        state = State(value.transaction_status)
+        state = TransactionState(value.transaction_status)
     except ValueError:
         raise MalformedMessage(f"no transaction has state {value.transaction_status}") from None
-    if state is State.DEAD:
+    if state is TransactionState.DEAD:
         return None
-    if state is State.PREPARE_EPOCH_FENCE:
-        state = State.PREPARE_ABORT  # Fencing always ends in an abort.
+    if state is TransactionState.PREPARE_EPOCH_FENCE:
+        state = TransactionState.PREPARE_ABORT  # Fencing always ends in an abort.
     return Transaction(
         transactional_id=transactional_id,
         state=state,

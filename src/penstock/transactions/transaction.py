@@ -21,7 +21,7 @@ TV1: Final = 0  # Stored as 0, like everything from before versions had numbers.
 TV2: Final = 2
 
 
-class State(IntEnum):
+class TransactionState(IntEnum):
     """Where a transaction stands; the numbers are stored."""
 
     EMPTY = 0
@@ -40,16 +40,17 @@ class State(IntEnum):
 
     @property
     def is_preparing(self) -> bool:
-        return self is State.PREPARE_COMMIT or self is State.PREPARE_ABORT
+        return self is TransactionState.PREPARE_COMMIT or self is TransactionState.PREPARE_ABORT
 
 
 LABELS: Final = {
-    state: "".join(word.capitalize() for word in state.name.split("_")) for state in State
+    state: "".join(word.capitalize() for word in state.name.split("_"))
+    for state in TransactionState
 }
 STATES_BY_LABEL: Final = {label: state for state, label in LABELS.items()}
 
 
-class Identity(NamedTuple):
+class ProducerIdentity(NamedTuple):
     """Who a producer is: the id, and which of its lives."""
 
     producer_id: int
@@ -66,7 +67,7 @@ class Transaction:
     """One transactional id, its producer and its latest transaction."""
 
     transactional_id: str
-    state: State
+    state: TransactionState
     producer_id: int
     producer_epoch: int
     timeout_ms: int
@@ -82,16 +83,16 @@ class Transaction:
     last_epoch: int = NO_EPOCH
 
     @property
-    def identity(self) -> Identity:
-        return Identity(self.producer_id, self.producer_epoch)
+    def identity(self) -> ProducerIdentity:
+        return ProducerIdentity(self.producer_id, self.producer_epoch)
 
     @property
-    def next_identity(self) -> Identity:
+    def next_identity(self) -> ProducerIdentity:
         """Who the producer is once this transaction is complete."""
         if self.next_producer_id == NO_PRODUCER_ID:
             return self.identity
-        return Identity(self.next_producer_id, 0)
+        return ProducerIdentity(self.next_producer_id, 0)
 
     @property
     def is_committed(self) -> bool:
-        return self.state in (State.PREPARE_COMMIT, State.COMPLETE_COMMIT)
+        return self.state in (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)

@@ -187,6 +187,13 @@ class ConfluentReader:
         self.consumer.close()
 
 
+def error_name(error: Exception) -> str | None:
+    """KafkaError's name; one that begins with an underscore is the library's own."""
+    if isinstance(error, KafkaException):
+        return str(error.args[0].name())
+    return type(error).__name__
+
+
 def sender(options: argparse.Namespace, *, transactional_id: str | None) -> Sender:
     return ConfluentSender(options, transactional_id)  # type: ignore[return-value]
 

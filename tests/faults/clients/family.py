@@ -52,6 +52,10 @@ class Family(Protocol):
     def sender(self, options: argparse.Namespace, *, transactional_id: str | None) -> Sender: ...
     def reader(self, options: argparse.Namespace, *, group: str | None) -> Reader: ...
 
+    def error_name(self, error: Exception) -> str | None:
+        """Kafka's name of it. None: the library's errors tell too little to judge the broker by."""
+        ...
+
 
 def bounded(call: Callable[[], object], seconds: float = 25) -> None:
     """Wait for so long and no longer, for calls that libraries have been seen to hang in.

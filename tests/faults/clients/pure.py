@@ -11,6 +11,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 from tests.faults.clients.family import Done, OnAssign, Place, Record, bounded, number, payload
+from tests.support.kafka_python import poll
 
 ERRORS: tuple[type[Exception], ...] = (KafkaError, AssertionError, OSError)
 COMMON = {
@@ -118,7 +119,11 @@ class PureReader:
         self.consumer.subscribe([topic], listener=_Listener(on_assign))
 
     def poll(self, seconds: float) -> Sequence[Record]:
-        found = self.consumer.poll(timeout_ms=int(seconds * 1000), max_records=200)
+        timeout_ms = int(seconds * 1000)
+        if self.group is None:
+            found = self.consumer.poll(timeout_ms=timeout_ms, max_records=200)
+        else:
+            found = poll(self.consumer, timeout_ms=timeout_ms, records_max=200)
         return [
             ((m.topic, m.partition), m.offset, number(m.value))
             for messages in found.values()
@@ -153,6 +158,11 @@ def _listed(offsets: Mapping[Place, int]) -> dict[TopicPartition, OffsetAndMetad
         TopicPartition(t, p): OffsetAndMetadata(offset, "", -1)
         for (t, p), offset in offsets.items()
     }
+
+
+def error_name(_error: Exception) -> str | None:
+    """None: it gives up by itself where others go on, and asserts what it did not foresee."""
+    return None
 
 
 def sender(options: argparse.Namespace, *, transactional_id: str | None) -> PureSender:

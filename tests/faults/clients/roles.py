@@ -1,4 +1,4 @@
-"""What a client does all day: send, read by assignment, read in a group, or pipe in transactions.
+"""What a client does all day: send, read alone, read in a group, transact, or pipe.
 
 Each role runs until it is told to stop, goes on after errors as a patient application would, and
 writes down every step before and after it is taken.
@@ -50,6 +50,19 @@ class Role:
         """Errors are no news in such a run, but the client's output tells them all."""
         at_s = time.monotonic_ns() / 1e9
         print(f"{at_s:.3f} {what}: {type(error).__name__}: {error}", flush=True)
+
+    def trouble(self, during: str, error: Exception) -> None:
+        """An error in a transaction, which the checker judges if the family can name it."""
+        self.note(during, error)
+        named_error = self.family.error_name(error)
+        if named_error is not None:
+            self.recorder.look(
+                "trouble",
+                time.monotonic_ns(),
+                during=during,
+                error=named_error,
+                text=str(error),
+            )
 
     def started_sender(self, transactional_id: str | None) -> Sender | None:
         """A sender that has reached the cluster; None when it is time to stop before that."""
@@ -283,17 +296,107 @@ class Join(Role):
         )
 
 
-class Pipe(Role):
-    """Read from one topic, write to another, commit both in one transaction, abort now and then."""
+class Transactional(Role):
+    """What roles with transactions share: each record and each end is written down."""
 
     ABORT_ONE_IN = 8
-    RECORDS_MAX = 20
 
-    def run(self) -> None:
-        self.stretch = 0
+    def begin(self) -> None:
         self.count = 0
         self.value = self.options.base
         self.outputs = [(self.options.output, p) for p in range(self.options.partitions)]
+
+    def next(self) -> str:
+        self.count += 1
+        return f"{self.options.process}/{self.count}"
+
+    def write(self, sender: Sender, transaction: str) -> None:
+        """One record into any of the outputs."""
+        self.value += 1
+        op = self.recorder.invoke(
+            "send",
+            producer=f"{self.options.process}/{self.restarts}",
+            partition=name(place := self.chance.choice(self.outputs)),
+            value=self.value,
+            acks="all",
+            is_idempotent=True,
+            transaction=transaction,
+        )
+
+        def done(offset: int | None, error: Exception | None) -> None:
+            if error is None:
+                self.recorder.ok(op, offset=offset)
+            else:
+                self.recorder.info(op, error=str(error))
+
+        try:
+            sender.send(place, self.value, done)
+        except self.family.ERRORS as error:
+            self.recorder.info(op, error=str(error))
+            raise
+
+    def end(self, sender: Sender, this: str, *, is_to_abort: bool, **facts: object) -> None:
+        op = self.recorder.invoke(
+            "end", transaction=this, has_tried_commit=not is_to_abort, **facts
+        )
+        try:
+            if is_to_abort:
+                sender.abort()
+            else:
+                sender.commit()
+        except self.family.ERRORS as error:
+            self.trouble(f"end of {this}", error)
+            self.recorder.info(op)
+            raise
+        if is_to_abort:
+            self.recorder.fail(op)
+        else:
+            self.recorder.ok(op)
+
+
+class Transact(Transactional):
+    """One transaction after the other without a pause, over any partitions of both topics."""
+
+    RECORDS_MAX = 8
+
+    def run(self) -> None:
+        self.begin()
+        self.outputs += self.places
+        while not self.stopping.is_set():
+            sender = self.started_sender(self.options.process)
+            if sender is None:
+                return
+            try:
+                while not self.stopping.is_set():
+                    self.transaction(sender)
+            except self.family.ERRORS as error:
+                self.note("transact", error)
+            self.closed(sender)
+
+    def transaction(self, sender: Sender) -> None:
+        this = self.next()
+        is_to_abort = self.chance.randrange(self.ABORT_ONE_IN) == 0
+        sender.begin()
+        try:
+            for _ in range(self.chance.randint(1, self.RECORDS_MAX)):
+                self.write(sender, this)
+            if is_to_abort:
+                sender.flush(FLUSH_S)
+        except self.family.ERRORS as error:
+            self.trouble(this, error)
+            self.end(sender, this, is_to_abort=True)
+            raise
+        self.end(sender, this, is_to_abort=is_to_abort)
+
+
+class Pipe(Transactional):
+    """Read from one topic, write to another, commit both in one transaction, abort now and then."""
+
+    RECORDS_MAX = 20
+
+    def run(self) -> None:
+        self.begin()
+        self.stretch = 0
         while not self.stopping.is_set():
             sender = self.started_sender(self.options.process)
             reader = self.started_reader(self.options.group) if sender is not None else None
@@ -343,10 +446,10 @@ class Pipe(Role):
         self.assigned(first)
 
     def transaction(self, sender: Sender, reader: Reader, polled: "Polled") -> None:
-        self.count += 1
-        this = f"{self.options.process}/{self.count}"
+        this = self.next()
         record_poll(self.recorder, self.options, polled, stretch=self.stretch, transaction=this)
         positions = {place: offset + 1 for place, offset, _ in polled[1]}
+        read = {"group": self.options.group, "offsets": named(positions)}
         is_to_abort = self.chance.randrange(self.ABORT_ONE_IN) == 0
         sender.begin()
         try:
@@ -356,60 +459,12 @@ class Pipe(Role):
             if is_to_abort:
                 sender.flush(FLUSH_S)
         except self.family.ERRORS as error:
-            self.note(this, error)
-            self.end(sender, this, positions, is_to_abort=True)
+            self.trouble(this, error)
+            self.end(sender, this, is_to_abort=True, **read)
             raise
-        self.end(sender, this, positions, is_to_abort=is_to_abort)
+        self.end(sender, this, is_to_abort=is_to_abort, **read)
         if is_to_abort:
             self.back(reader, polled[1])
-
-    def write(self, sender: Sender, transaction: str) -> None:
-        self.value += 1
-        op = self.recorder.invoke(
-            "send",
-            producer=f"{self.options.process}/{self.restarts}",
-            partition=name(place := self.chance.choice(self.outputs)),
-            value=self.value,
-            acks="all",
-            is_idempotent=True,
-            transaction=transaction,
-        )
-
-        def done(offset: int | None, error: Exception | None) -> None:
-            if error is None:
-                self.recorder.ok(op, offset=offset)
-            else:
-                self.recorder.info(op, error=str(error))
-
-        try:
-            sender.send(place, self.value, done)
-        except self.family.ERRORS as error:
-            self.recorder.info(op, error=str(error))
-            raise
-
-    def end(
-        self, sender: Sender, this: str, positions: Mapping[Place, int], *, is_to_abort: bool
-    ) -> None:
-        op = self.recorder.invoke(
-            "end",
-            transaction=this,
-            has_tried_commit=not is_to_abort,
-            group=self.options.group,
-            offsets=named(positions),
-        )
-        try:
-            if is_to_abort:
-                sender.abort()
-            else:
-                sender.commit()
-        except self.family.ERRORS as error:
-            self.note(f"end of {this}", error)
-            self.recorder.info(op)
-            raise
-        if is_to_abort:
-            self.recorder.fail(op)
-        else:
-            self.recorder.ok(op)
 
 
 Polled = tuple[int, Sequence[Record]]  # When asked, and what came.
@@ -447,9 +502,10 @@ def poll_and_record(
     record_poll(recorder, options, reader_poll(reader), stretch=stretch)
 
 
-ROLES: Mapping[str, type[Send] | type[Watch] | type[Join] | type[Pipe]] = {
+ROLES: Mapping[str, type[Send] | type[Watch] | type[Join] | type[Transact] | type[Pipe]] = {
     "send": Send,
     "watch": Watch,
     "join": Join,
+    "transact": Transact,
     "pipe": Pipe,
 }

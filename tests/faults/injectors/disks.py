@@ -11,13 +11,13 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.faults.deployment import BrokerNode, Deployment
 from tests.faults.injectors.fault import Target
 from tests.faults.injectors.signals import some_leader
+from tests.support.disk import leave_no_byte
 
 SMALL_BYTES = 64 << 20
 LOOP_BYTES = 192 << 20
@@ -95,18 +95,17 @@ def fill_disk(target: Target) -> None:
     """The disk of a leader, or of any broker, has no byte left for a while."""
     nodes = list(target.deployment.brokers.values())
     node = some_leader(target) if target.chance.random() < 0.5 else target.chance.choice(nodes)
-    ballast = node.data.parent / "ballast"
     target.note(f"the disk of broker {node.broker_id} is full")
-    with suppress(OSError), ballast.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(1 << 16))
-    with suppress(OSError), ballast.open("ab", buffering=0) as file:
-        while True:
-            file.write(bytes(512))
+    ballast = leave_no_byte(node.data.parent)
     target.hold(target.chance.uniform(2, 6))
     if target.chance.random() < 0.3:
         target.note(f"kill -9 of broker {node.broker_id} on its full disk")
         node.kill()
+        if target.chance.random() < 0.5:
+            leave_no_byte(node.data.parent)
+            target.note(f"broker {node.broker_id} starts on its full disk")
+            node.launch()
+            node.wait_until_ready(timeout_s=90)
     ballast.unlink()
     target.note(f"the disk of broker {node.broker_id} has space again")
     if not node.is_running:

@@ -43,5 +43,6 @@ class Fault:
     means: Callable[[], str | None] = always_there  # The reason why this machine cannot do it.
     is_lossy: bool = False  # Breaks more than replication promises to survive.
     has_stale_leaders: bool = False  # One that was replaced may still answer for a while.
+    has_outages: bool = True  # Some broker is down or out of reach for a while.
     has_rot: bool = False  # Damages stored bytes of one replica on purpose, which then differ.
     recovery_s: float = 3.0  # How long the cluster is left alone between two blows.

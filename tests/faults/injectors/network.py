@@ -20,7 +20,7 @@ from tests.faults.injectors.fault import Target
 from tests.faults.injectors.signals import mix, some_leader
 from tests.support.zookeeper import ZooKeeperProcess
 
-from penstock.meta.zookeeper_server import prepare
+from penstock.meta.zookeeper.server import prepare
 
 NOWHERE = "02:00:00:00:de:ad"
 ZOOKEEPER = "zk"

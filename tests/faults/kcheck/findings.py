@@ -42,6 +42,11 @@ class Excuse(Enum):
         "transactions may write to the same partitions in turns: Kafka takes no write locks",
     )
     ROT = ("rot", "the fault itself changed bytes of this replica")
+    OUTAGE = (
+        "outage",
+        "a client was told to abort and begin again, while brokers were down",
+    )
+    WAITED = ("waited", "a client's patience ran out, after which it may try the same again")
     CLIENT = ("client", "a client library ended or hung by itself")
     BROKER_LOG = (
         "broker's log",

@@ -140,6 +140,16 @@ class Leader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """An error that a library gave to its application, after all retries of its own."""
+
+    process: str
+    during: str
+    error: str  # Kafka's name of it, or the library's where Kafka has none.
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
     """What the run itself permitted, so that its cost is reported and not held against anyone."""
 
@@ -148,6 +158,9 @@ class Allowed:
     # A leader that was cut off or asleep answers those who still ask it, for a while, with an end
     # that its successor has passed: no clock may take the lead from it. Never with records.
     has_stale_leaders: bool = False
+    has_outages: bool = (
+        True  # Brokers were down or out of reach, so clients may have waited in vain.
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -163,6 +176,7 @@ class History:
     watermarks: list[Watermark] = field(default_factory=list)
     logs: list[WholeLog] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
     allowed: Allowed = field(default_factory=Allowed)
 
     def add(self, operation: object) -> None:
@@ -180,6 +194,7 @@ class History:
             Watermark: self.watermarks,
             WholeLog: self.logs,
             Leader: self.leaders,
+            Trouble: self.troubles,
         }
         return rooms[type(operation)]
 
@@ -237,7 +252,7 @@ def _operation(begun: Mapping[str, Any], ended: Mapping[str, Any] | None) -> Ite
     if kind in _ACTS:
         yield _ACTS[kind](begun["process"], facts, span, outcome)
     elif kind in _LOOKS and outcome is Outcome.OK:  # A look that failed has seen nothing.
-        yield from _LOOKS[kind](facts, span)
+        yield from _LOOKS[kind]({"process": begun["process"], **facts}, span)
     elif kind not in _LOOKS:
         raise BrokenHistory(f"{kind} is no kind of operation")
 
@@ -322,6 +337,15 @@ def _leaders(facts: Mapping[str, Any], _span: Span) -> Iterator[object]:
         yield Leader(partition=partition, epoch=epoch, broker_id=broker_id, source=facts["source"])
 
 
+def _trouble(facts: Mapping[str, Any], _span: Span) -> Iterator[object]:
+    yield Trouble(
+        process=facts["process"],
+        during=facts["during"],
+        error=facts["error"],
+        text=facts["text"],
+    )
+
+
 _LOOKS = {
     "assign": _assign,
     "poll": _poll,
@@ -329,6 +353,7 @@ _LOOKS = {
     "watermark": _watermarks,
     "log": _log,
     "leaders": _leaders,
+    "trouble": _trouble,
 }
 
 

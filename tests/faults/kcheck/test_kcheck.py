@@ -22,6 +22,7 @@ from tests.faults.kcheck.operations import (
     Send,
     Span,
     Transaction,
+    Trouble,
     Watermark,
     WholeLog,
     operations_of,
@@ -367,6 +368,29 @@ def test_interleaved_transactions_are_reported_only() -> None:
     assert verdict.excused == {(Excuse.NO_WRITE_LOCKS, "cycle-g0"): 1}
 
 
+@pytest.mark.parametrize(
+    ("error", "has_outages", "excuse"),
+    [
+        ("COORDINATOR_NOT_AVAILABLE", True, Excuse.OUTAGE),
+        ("COORDINATOR_NOT_AVAILABLE", False, None),  # Nobody was down.
+        ("INVALID_TXN_STATE", True, None),  # No outage makes it true.
+        ("INVALID_TXN_STATE", False, None),
+        ("REQUEST_TIMED_OUT", True, Excuse.WAITED),
+        ("REQUEST_TIMED_OUT", False, Excuse.WAITED),
+    ],
+)
+def test_an_error_is_held_against_the_cluster_unless_an_outage_or_its_kind_explains_it(
+    error: str, has_outages: bool, excuse: Excuse | None
+) -> None:
+    history = good()
+    history.allowed = Allowed(has_outages=has_outages)
+    history.troubles.append(Trouble(process="c", during="commit", error=error, text="no"))
+    verdict = judge(history)
+    assert dict(verdict.errors) == {error: 1}
+    assert dict(verdict.violations) == ({} if excuse else {"undue-error": 1})
+    assert dict(verdict.excused) == ({(excuse, "undue-error"): 1} if excuse else {})
+
+
 def test_an_offset_commit_of_unknown_end_may_or_may_not_have_happened() -> None:
     for told in ({P: 1}, {P: 2}):
         history = with_transaction()
@@ -478,6 +502,8 @@ def test_a_history_is_read_back_as_it_was_written(tmp_path: Path) -> None:
         event(3, "watermark", "ok", 14, offsets={P: 1}),
         event(4, "watermark", "invoke", 15),
         event(4, "watermark", "fail", 16),
+        event(5, "trouble", "invoke", 17),
+        event(5, "trouble", "ok", 18, during="commit", error="UNKNOWN_PRODUCER_ID", text="no"),
     ]
     text = "".join(json.dumps(e) + "\n" for e in events) + '{"process": "c1", "op'
     (tmp_path / "c1.jsonl").write_text(text)
@@ -485,6 +511,7 @@ def test_a_history_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     assert [(s.value, s.outcome, s.offset) for s in history.sends] == [(1, OK, 0), (2, INFO, None)]
     assert [s.span for s in history.sends] == [at(10, 12), at(11)]
     assert [(w.offset, w.span) for w in history.watermarks] == [(1, at(13, 14))]
+    assert [(t.process, t.error) for t in history.troubles] == [("c1", "UNKNOWN_PRODUCER_ID")]
 
 
 def test_a_broken_history_is_no_good_history(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tests.faults.kcheck import commits, reads, replicas, transactions, writes
+from tests.faults.kcheck import commits, errors, reads, replicas, transactions, writes
 from tests.faults.kcheck.findings import Evidence, Excuse, Finding
 from tests.faults.kcheck.operations import History, Outcome, Partition
 from tests.faults.kcheck.replicas import Replica
@@ -26,8 +26,10 @@ CHECKS: tuple[Check, ...] = (
     transactions.cycles,
     commits.committed_offsets,
     replicas.two_leaders,
+    errors.undue_errors,
 )
 EXAMPLES_SHOWN = 5
+TEXT_SHOWN = 400  # A circle may have thousands of members.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,8 @@ class Verdict:
     refused: int
     read: int
     committed: int  # Transactions.
+    aborted: int
+    errors: Counter[str]  # That clients were given in transactions, by Kafka's names.
 
     @property
     def violations(self) -> Counter[str]:
@@ -52,8 +56,10 @@ class Verdict:
         """What a person wants to read: numbers first, then a few examples of each kind."""
         yield (
             f"acknowledged {self.acked}, unknown {self.unknown}, refused {self.refused}, "
-            f"read {self.read}, transactions committed {self.committed}"
+            f"read {self.read}, transactions committed {self.committed} and aborted {self.aborted}"
         )
+        if self.errors:
+            yield f"errors given to clients: {told_counts(self.errors)}"
         for check, count in sorted(self.violations.items()):
             yield f"VIOLATION {check}: {count}"
             yield from _examples(self.findings, None, check)
@@ -62,10 +68,15 @@ class Verdict:
             yield from _examples(self.findings, excuse, check)
 
 
+def told_counts(counts: Counter[str]) -> str:
+    """The most frequent first, for a person."""
+    return ", ".join(f"{name} {count}" for name, count in counts.most_common()) or "none"
+
+
 def _examples(findings: Iterable[Finding], excuse: Excuse | None, check: str) -> Iterator[str]:
     chosen = [f for f in findings if f.check == check and f.excuse is excuse]
     for finding in chosen[:EXAMPLES_SHOWN]:
-        yield f"    {finding.text}"
+        yield f"    {finding.text[:TEXT_SHOWN]}"
 
 
 def judge(
@@ -84,4 +95,6 @@ def judge(
         refused=outcomes[Outcome.FAIL],
         read=sum(len(poll.records) for poll in history.polls),
         committed=sum(end.outcome is Outcome.OK for end in history.transactions),
+        aborted=sum(end.outcome is Outcome.FAIL for end in history.transactions),
+        errors=Counter(trouble.error for trouble in history.troubles),
     )

@@ -9,7 +9,7 @@ import pytest
 from tests.support.broker import BrokerProcess
 from tests.support.processes import ROOT, python
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from penstock.client.operations.topics import NewTopic
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with Cluster(tmp_path_factory.mktemp("cluster")) as made:
-        eventually(lambda: len(made.metadata().brokers) == 3, timeout_s=60)
+        eventually(lambda: len(made.metadata().brokers) == 3, timeout_s=120)
         yield made
 
 
@@ -94,7 +94,7 @@ def test_partitions_are_moved_and_keep_their_records(
         lines = tool(cluster, "reassign-partitions", "--verify", *plan).lines
         return lines if "still in progress" not in "".join(lines) else []
 
-    assert eventually(verified, timeout_s=60)[:3] == [
+    assert eventually(verified, timeout_s=120)[:3] == [
         "Status of partition reassignment:",
         "Reassignment of partition moved-0 is completed.",
         "Reassignment of partition moved-1 is completed.",
@@ -140,7 +140,7 @@ def test_replicas_are_compared_while_records_come(cluster: Cluster, admin: Admin
         assert line.endswith(" for partition [compared,0] at offset 200 among 1 partitions\n")
     finally:
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
 
 
 def test_a_dead_broker_shows_everywhere_until_it_is_back(cluster: Cluster, admin: Admin) -> None:
@@ -152,11 +152,11 @@ def test_a_dead_broker_shows_everywhere_until_it_is_back(cluster: Cluster, admin
     def whole() -> Done:
         return tool(cluster, "cluster status", "--check")
 
-    assert "Nothing is wrong." in eventually(whole, timeout_s=60).out
+    assert "Nothing is wrong." in eventually(whole, timeout_s=120).out
     cluster.brokers[2].kill()
-    eventually(lambda: cluster.partition("pair").leader_id == 0, timeout_s=60)
-    eventually(lambda: cluster.partition("alone").leader_id == -1, timeout_s=60)
-    eventually(lambda: 2 not in cluster.partition("dented", 0).isr_nodes, timeout_s=60)
+    eventually(lambda: cluster.partition("pair").leader_id == 0, timeout_s=120)
+    eventually(lambda: cluster.partition("alone").leader_id == -1, timeout_s=120)
+    eventually(lambda: 2 not in cluster.partition("dented", 0).isr_nodes, timeout_s=120)
 
     def shown(name: str) -> list[str]:
         described = tool(cluster, "topics", "--describe", f"--{name}").lines
@@ -189,7 +189,7 @@ def test_a_dead_broker_shows_everywhere_until_it_is_back(cluster: Cluster, admin
     ]
     everything = tool(cluster, "preferred-replica-election")
     assert "Error" not in everything.out
-    assert "Nothing is wrong." in eventually(whole, timeout_s=60).out
+    assert "Nothing is wrong." in eventually(whole, timeout_s=120).out
     for topic in ("dented", "pair"):
         assert records(cluster, topic) == [str(number) for number in range(200)]
 
@@ -220,7 +220,7 @@ def test_a_developers_cluster_keeps_its_data(tmp_path: Path) -> None:
             assert "kept" in listed.lines, listed
         finally:
             process.send_signal(signal.SIGINT)
-            assert process.wait(90) == 0, process.stderr.read() if process.stderr else ""
+            assert process.wait(120) == 0, process.stderr.read() if process.stderr else ""
     configs = sorted(file.name for file in (tmp_path / "dev" / "config").iterdir())
     assert configs == ["server-0.properties", "server-1.properties", "zookeeper.properties"]
 

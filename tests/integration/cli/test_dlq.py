@@ -7,8 +7,8 @@ from tests.integration.cli.conftest import Tool
 from tests.support.broker import BrokerProcess
 from tests.support.spark_topics import FIRST_MS, Topic
 
-from penstock.cli.tools.dlq_read import read_topic
-from penstock.client.producer import Producer
+from penstock.cli.tools.dlq.read import read_topic
+from penstock.client.producer.producer import Producer
 from penstock.client.values import ProducerRecord
 from penstock.schemas.dead_letters import Cause
 
@@ -89,6 +89,23 @@ def test_dead_letters_go_back_once_and_without_what_made_them_some(
     assert "back.dead" in groups.out
 
 
+def test_a_batch_that_could_not_be_read_is_shown_and_never_replayed(
+    tool: Tool, shared_broker: BrokerProcess
+) -> None:
+    Topic(shared_broker.port, "whole")
+    dead = Topic(shared_broker.port, "whole.dead")
+    put(dead, "whole", 1, "a record")
+    cause = Cause(topic="whole", partition=0, offset=2, last_offset=5, message="damaged")
+    dead.put([None], headers=cause.headers())
+    assert "whole-0@2..5" in tool("dlq", "list", "whole.dead").lines[2]
+    shown = json.loads(tool("dlq", "show", "whole.dead", "--error", "damaged", "--json").out)
+    assert (shown["origin"]["offset"], shown["origin"]["last_offset"]) == (2, 5)
+    for options in ((), ("--to-topic", "whole")):
+        said = tool("dlq", "replay", "whole.dead", *options, "--again", "--execute")
+        assert "1 tell of whole batches" in said.err
+    assert replayed(shared_broker, "whole") == expected(1, 1)  # And no tombstone beside them.
+
+
 def test_markers_and_aborted_records_are_no_dead_letters(
     tool: Tool, shared_broker: BrokerProcess
 ) -> None:
@@ -131,6 +148,28 @@ def test_an_origin_that_is_gone_is_not_made_anew(tool: Tool, shared_broker: Brok
     put(dead, None, 1, "no origin")
     done = tool("dlq", "replay", "lost.dead", "--execute", code=1)
     assert "The topic lost does not exist any more" in done.err
+    done = tool("dlq", "replay", "lost.dead", "--dry-run", code=1)
+    assert "The topic lost does not exist any more" in done.err
     done = tool("dlq", "replay", "lost.dead", "--execute", "--to-topic", "elsewhere")
     assert replayed(shared_broker, "elsewhere") == expected(0, 1)
     assert done.lines[-1] == "2 dead letters replayed."
+
+
+@pytest.mark.parametrize("how", ["--execute", "--dry-run"])
+def test_a_replay_to_a_topic_that_is_not_there_is_refused_and_loses_nothing(
+    tool: Tool, shared_broker: BrokerProcess, how: str
+) -> None:
+    name = f"origin{how}"
+    dead = Topic(shared_broker.port, f"{name}.dead")
+    put(dead, name, 0, "bad")
+    words = ["replay", f"{name}.dead", "--to-topic", "misspelled"]
+    done = tool("dlq", *words, how, code=1)
+    assert done.err == (
+        "The topic misspelled of --to-topic does not exist, and nothing was replayed: create it "
+        "first, with `kafka-topics --create --topic misspelled`.\n"
+    )
+    assert "misspelled" not in tool("topics", "--list").lines
+    tool("topics", "--create", "--topic", f"right{how}")
+    done = tool("dlq", "replay", f"{name}.dead", "--execute", "--to-topic", f"right{how}")
+    assert replayed(shared_broker, f"right{how}") == expected(0)
+    assert done.lines[-1] == "1 dead letters replayed."

@@ -60,8 +60,27 @@ def test_records_are_deleted_up_to_an_offset(tool: Tool, tmp_path: Path) -> None
     ]
     assert tool("get-offsets", "--topic", "del", "--time", "earliest").lines == ["del:0:2"]
     file.write_text(json.dumps({"partitions": [{**entry, "offset": 99}], "version": 1}))
-    done = tool("delete-records", "--offset-json-file", file, code=1)
+    done = tool("delete-records", "--offset-json-file", file)
     assert "error: OffsetOutOfRange: The log does not reach to offset 99." in done.out
+
+
+def test_an_unknown_partition_does_not_stop_the_deletion_in_the_others(
+    tool: Tool, tmp_path: Path
+) -> None:
+    tool("topics", "--create", "--topic", "partly")
+    tool("console-producer", "--topic", "partly", stdin="a\nb\nc\n")
+    file = tmp_path / "offsets.json"
+    places = [("partly", 7), ("absent", 0), ("partly", 0)]
+    entries = [{"topic": topic, "partition": number, "offset": 2} for topic, number in places]
+    file.write_text(json.dumps({"partitions": entries, "version": 1}))
+    # Apache's tool ends with 0 as well: the lines tell what became of each partition.
+    done = tool("delete-records", "--offset-json-file", file)
+    assert done.lines[2:] == [
+        "partition: partly-7\terror: UnknownTopicOrPartition: Partition partly-7 does not exist.",
+        "partition: absent-0\terror: UnknownTopicOrPartition: Topic 'absent' does not exist.",
+        "partition: partly-0\tlow_watermark: 2",
+    ]
+    assert tool("get-offsets", "--topic", "partly", "--time", "earliest").lines == ["partly:0:2"]
 
 
 def test_directories_are_told_as_json(

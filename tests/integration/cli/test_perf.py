@@ -61,7 +61,7 @@ def test_bytes_count_that_are_stored_only_at_the_end(tool: Tool, topic: str) -> 
 def test_details_are_printed_by_interval(tool: Tool, topic: str) -> None:
     words = ["--topic", topic, "--num-records", 1000, "--record-size", 10, "--throughput", -1]
     tool("producer-perf-test", *words)
-    words = ["--topic", topic, "--num-records", 2000, "--timeout", 700, "--show-detailed-stats"]
+    words = ["--topic", topic, "--num-records", 2000, "--timeout", 5000, "--show-detailed-stats"]
     done = tool("consumer-perf-test", *words, "--reporting-interval", 100)
     header, *lines = done.lines
     assert header.startswith("time, threadId, data.consumed.in.MB")

@@ -39,7 +39,7 @@ def theirs(kafka: KafkaCluster) -> Theirs:
 
     def run_class(name: str, *words: object) -> Done:
         call = [*java, name, "--bootstrap-server", kafka.bootstrap, *(str(word) for word in words)]
-        done = subprocess.run(call, capture_output=True, text=True, timeout=90)
+        done = subprocess.run(call, capture_output=True, text=True, timeout=120)
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run_class
@@ -172,4 +172,4 @@ def test_replicas_of_another_broker_are_compared(kafka: KafkaCluster, admin: Adm
         assert line.endswith(" among 2 partitions\n")
     finally:
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0

@@ -63,7 +63,7 @@ def test_a_broker_may_start_in_the_background(properties: Path) -> None:
     port = int(setting(properties, "listeners").rpartition(":")[2])
     broker_id = setting(properties, "broker.id")
     words = command("kafka-server-start", "-daemon", properties)
-    done = subprocess.run(words, cwd=properties.parent, timeout=60, capture_output=True, text=True)
+    done = subprocess.run(words, cwd=properties.parent, timeout=120, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     address = f"{HOST}:{port}"
     try:

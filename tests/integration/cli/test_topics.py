@@ -20,7 +20,8 @@ def test_a_topic_lives_from_create_to_delete(tool: Tool) -> None:
     assert "life" in tool("topics", "--list").lines
     header, *parts = tool("topics", "--describe", "--topic", "life").lines
     assert re.fullmatch(
-        r"Topic: life\tTopicId: [\w-]{22}\tPartitionCount: 2\tReplicationFactor: 1\tConfigs: ",
+        r"Topic: life\tTopicId: [\w-]{22}\tPartitionCount: 2\tReplicationFactor: 1"
+        r"\tConfigs: min\.insync\.replicas=1",
         header,
     )
     assert parts == [
@@ -48,12 +49,13 @@ def test_settings_come_with_a_topic_and_can_be_changed(tool: Tool) -> None:
     settings = header.rpartition("Configs: ")[2]
     assert set(re.split(r",(?=[a-z.]+=)", settings)) == {
         "cleanup.policy=compact,delete",
+        "min.insync.replicas=1",
         "retention.ms=360000",
     }
     tool("topics", "--alter", "--topic", "set", "--config", "retention.ms=72000")
     tool("topics", "--alter", "--topic", "set", "--deleteConfig", "cleanup.policy")
     header = tool("topics", "--describe", "--topic", "set").lines[0]
-    assert header.endswith("Configs: retention.ms=72000")
+    assert header.endswith("Configs: min.insync.replicas=1,retention.ms=72000")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_the_command_is_installed_under_kafkas_names(shared_broker: BrokerProces
     for name in ("kafka-topics", "kafka-topics.sh"):
         script = Path(sys.executable).with_name(name)
         words = [str(script), "--bootstrap-server", shared_broker.address, "--list"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -162,6 +164,8 @@ def test_settings_of_brokers_are_changed_for_one_and_for_all(tool: Tool) -> None
         "Default configs for brokers in the cluster are:",
         "  log.cleaner.threads=2 sensitive=false synonyms={DYNAMIC_DEFAULT_BROKER_CONFIG:"
         "log.cleaner.threads=2}",
+        "  min.insync.replicas=1 sensitive=false synonyms={DYNAMIC_DEFAULT_BROKER_CONFIG:"
+        "min.insync.replicas=1}",
     ]
     for who in (["--broker", 0], ["--broker-defaults"]):
         tool("configs", "--alter", *who, "--delete-config", "log.cleaner.threads")

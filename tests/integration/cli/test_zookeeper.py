@@ -191,7 +191,7 @@ def test_a_server_starts_from_its_file_and_stops_when_asked(properties: Path) ->
     words = command("zookeeper-server-start", properties, "--override", "tickTime=500")
     with ServerProcess(words, port=port, log_path=properties.parent / "log") as server:
         server.launch()
-        eventually(lambda: nodes_at(port), timeout_s=60, what="a ZooKeeper that answers")
+        eventually(lambda: nodes_at(port), timeout_s=120, what="a ZooKeeper that answers")
         assert f"ZooKeeper listens at {HOST}:{port}, for this machine alone" in server.log
         assert "tickTime set to 500" in server.log or "tickTime 500" in server.log
         assert run("zookeeper-server-stop", "--client-port", port).code == 0
@@ -203,10 +203,10 @@ def test_a_server_starts_from_its_file_and_stops_when_asked(properties: Path) ->
 def test_a_server_may_start_in_the_background(properties: Path) -> None:
     port = port_of(properties)
     words = command("zookeeper-server-start", "-daemon", properties)
-    done = subprocess.run(words, cwd=properties.parent, timeout=60, capture_output=True, text=True)
+    done = subprocess.run(words, cwd=properties.parent, timeout=120, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     try:
-        eventually(lambda: nodes_at(port), timeout_s=60, what="a ZooKeeper that answers")
+        eventually(lambda: nodes_at(port), timeout_s=120, what="a ZooKeeper that answers")
     finally:
         stopped = run("zookeeper-server-stop", "--client-port", port)
     assert stopped.code == 0

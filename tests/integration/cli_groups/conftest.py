@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import confluent_kafka
@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.integration.cli.conftest import Done, Tool, run
 from tests.support.broker import BrokerProcess
+from tests.support.kafka_python import poll
 from tests.support.waiting import eventually
 
 # Groups come together at once, and anybody may write into a transaction that nobody announced.
@@ -59,7 +60,7 @@ class Cluster:
                 self._producer.produce(
                     topic, b"v%d" % number, partition=partition, timestamp=1000 * (number + 1)
                 )
-        assert self._producer.flush(30) == 0
+        assert self._producer.flush(120) == 0
         return topic
 
     def commit(self, group: str, topic: str, offsets: dict[int, int]) -> None:
@@ -109,7 +110,7 @@ class RdMember:
 
     def close(self) -> None:
         self._stop.set()
-        self._thread.join(10)
+        self._thread.join(120)
         self._consumer.close()
 
 
@@ -131,9 +132,15 @@ class PyMember:
         self._thread.start()
 
     def _read(self) -> None:
+        is_committed = True
         while not self._stop.is_set():
-            if self._consumer.poll(timeout_ms=50):
-                self._consumer.commit()
+            if poll(self._consumer, timeout_ms=500):
+                is_committed = False
+            if not is_committed:
+                # It is refused while the group shares out its partitions, and tried again then.
+                with suppress(kafka.errors.KafkaError):
+                    self._consumer.commit()
+                    is_committed = True
             self._count = len(self._consumer.assignment())
         self._consumer.close()
 
@@ -143,7 +150,7 @@ class PyMember:
 
     def close(self) -> None:
         self._stop.set()
-        self._thread.join(10)
+        self._thread.join(120)
 
 
 Join = Callable[..., Any]
@@ -166,6 +173,6 @@ def settled(*wanted: tuple[Any, int]) -> None:
     """Wait until each member has its number of partitions."""
     eventually(
         lambda: all(member.assigned() == count for member, count in wanted),
-        timeout_s=30,
+        timeout_s=120,
         what="the assignment of all members",
     )

@@ -88,11 +88,11 @@ def test_only_what_is_committed_is_read_when_asked_for(tool: Tool, cluster: Clus
     topic = cluster.create("isolated")
     settings = {"bootstrap.servers": cluster.address, "transactional.id": "isolated"}
     producer = confluent_kafka.Producer(settings)
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     for value, ends_well in (("kept", True), ("thrown away", False), ("kept too", True)):
         producer.begin_transaction()
         producer.produce(topic, value)
-        producer.flush(30)
+        producer.flush(120)
         (producer.commit_transaction if ends_well else producer.abort_transaction)(30)
     base = ["--topic", topic, "--from-beginning"]
     everything = tool(READ, *base, "--group", "dirty", "--max-messages", 3).lines

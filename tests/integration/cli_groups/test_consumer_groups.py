@@ -26,7 +26,7 @@ def caught_up(tool: Tool, group: str, partitions: int) -> list[list[str]]:
         lags = [row[5] for row in found]
         return found if lags == ["0"] * partitions else []
 
-    return eventually(look, timeout_s=30, what=f"group {group} without lag")
+    return eventually(look, timeout_s=120, what=f"group {group} without lag")
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_group_at_work_is_described_with_lag_and_members(
     id_key = "client_id"
     first = join(kind, f"at-{name}", topic, **settings, **{id_key: "one"})
     second = join(kind, f"at-{name}", topic, **settings, **{id_key: "two"})
-    eventually(lambda: sorted([first.assigned(), second.assigned()]) == [1, 2], timeout_s=30)
+    eventually(lambda: sorted([first.assigned(), second.assigned()]) == [1, 2], timeout_s=120)
     found = caught_up(tool, f"at-{name}", 3)
     assert [row[:6] for row in sorted(found)] == [
         [f"at-{name}", topic, str(number), "5", "5", "0"] for number in range(3)

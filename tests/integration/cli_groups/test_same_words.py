@@ -28,7 +28,7 @@ def theirs(broker: BrokerProcess) -> Theirs:
     def run_class(name: str, *words: str) -> list[str]:
         command = ["java", *options, "-cp", f"{jars}/*", name]
         command += ["--bootstrap-server", broker.address, *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=90)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
 
@@ -42,10 +42,10 @@ def left(cluster: Cluster) -> str:
     cluster.commit("left", topic, {0: 4, 1: 7})
     settings = {"bootstrap.servers": cluster.address, "transactional.id": "pays"}
     producer = confluent_kafka.Producer(settings)
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     producer.begin_transaction()
     producer.produce(topic, b"paid", partition=2)
-    producer.commit_transaction(30)
+    producer.commit_transaction(120)
     return topic
 
 

@@ -10,7 +10,7 @@ from tests.support.batches import batch
 from tests.support.broker import BrokerProcess
 from tests.support.wire import RawConnection
 
-from penstock.client.connection import Connection
+from penstock.client.wire.connection import BrokerConnection
 from penstock.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -45,10 +45,10 @@ def begin(cluster: Cluster) -> Open:
                 "log_level": 0,
             }
         )
-        producer.init_transactions(30)
+        producer.init_transactions(120)
         producer.begin_transaction()
         producer.produce(topic, b"x", partition=partition)
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
         return producer
 
     return start
@@ -84,7 +84,7 @@ def produce_in_transaction(port: int, topic: str, records: bytes) -> int:
             )
         ],
     )
-    with Connection("127.0.0.1", port) as connection:
+    with BrokerConnection("127.0.0.1", port) as connection:
         answer = connection.ask(request, ProduceResponse, version=9)
     stored = answer.responses[0].partition_responses[0]
     assert stored.error_code == 0
@@ -96,7 +96,7 @@ def test_transactions_are_listed_with_their_state(
 ) -> None:
     topic = cluster.create("listed-txn")
     under_way = begin("list-a", topic)
-    begin("list-bb", topic).commit_transaction(30)
+    begin("list-bb", topic).commit_transaction(120)
     found = {row["TransactionalId"]: row for row in cells(tool("transactions", "list").out)}
     assert found["list-a"]["TransactionState"] == "Ongoing"
     assert found["list-bb"]["TransactionState"] == "CompleteCommit"
@@ -107,7 +107,7 @@ def test_transactions_are_listed_with_their_state(
         "list-bb"
     ]
     assert cells(tool("transactions", "list", "--duration-filter", "3600000").out) == []
-    under_way.abort_transaction(30)
+    under_way.abort_transaction(120)
 
 
 def test_a_transaction_is_described_with_its_partitions(
@@ -124,7 +124,7 @@ def test_a_transaction_is_described_with_its_partitions(
     known = cells(tool("transactions", *words).out)[0]
     assert (known["ProducerId"], known["LastSequence"]) == (row["ProducerId"], "0")
     assert known["CurrentTransactionStartOffset"] == "0"
-    producer.commit_transaction(30)
+    producer.commit_transaction(120)
     known = cells(tool("transactions", *words, "--broker-id", 0).out)[0]
     assert known["CurrentTransactionStartOffset"] == "None"
 
@@ -161,7 +161,7 @@ def test_a_transaction_under_way_does_not_hang(tool: Tool, cluster: Cluster, beg
     producer = begin("in-hand", topic)
     words = ["find-hanging", "--topic", topic, "--max-transaction-timeout", "0"]
     assert cells(tool("transactions", *words).out) == []
-    producer.abort_transaction(30)
+    producer.abort_transaction(120)
 
 
 def test_a_transaction_is_ended_by_force(tool: Tool, cluster: Cluster, begin: Open) -> None:
@@ -171,7 +171,7 @@ def test_a_transaction_is_ended_by_force(tool: Tool, cluster: Cluster, begin: Op
     assert row["TransactionState"] != "Ongoing"
     assert row["TopicPartitions"] == ""
     with pytest.raises(confluent_kafka.KafkaException, match=r"(?i)fenced|epoch"):
-        producer.commit_transaction(30)
+        producer.commit_transaction(120)
 
 
 @pytest.mark.parametrize(

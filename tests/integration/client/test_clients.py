@@ -9,11 +9,11 @@ import pytest
 from tests.support.broker import BrokerProcess
 
 from penstock.client.admin import Admin
-from penstock.client.consumer import Consumer
+from penstock.client.consumer.consumer import Consumer
 from penstock.client.operations.configs import ConfigChange, ConfigResource, ResourceType
 from penstock.client.operations.offsets import OffsetSpec
 from penstock.client.operations.topics import NewPartitions, NewTopic
-from penstock.client.producer import Producer
+from penstock.client.producer.producer import Producer
 from penstock.client.values import NO_OFFSET, OffsetAndTimestamp, TopicPartition
 from penstock.errors import InvalidConfiguration, RecordTooLarge, TopicExists
 
@@ -55,7 +55,7 @@ def test_what_is_sent_is_read(shared_broker: BrokerProcess, topic: str, codec: s
     settings = {"compression_type": codec, "value_serializer": f"{long}Serializer"}
     with producer(shared_broker, **settings) as made:
         futures = [made.send(topic, n, key=b"k%d" % (n % 7)) for n in range(500)]
-        stored = {(m.partition, m.offset) for m in (future.result(30) for future in futures)}
+        stored = {(m.partition, m.offset) for m in (future.result(120) for future in futures)}
     assert len(stored) == 500
     records = read(shared_broker, topic, 500, value_deserializer=f"{long}Deserializer")
     assert {(r.partition, r.offset) for r in records} == stored
@@ -68,7 +68,7 @@ def test_what_is_sent_is_read(shared_broker: BrokerProcess, topic: str, codec: s
 def test_headers_timestamps_and_nulls_survive(shared_broker: BrokerProcess, topic: str) -> None:
     headers = [("a", b"1"), ("b", None), ("a", b"2")]
     with producer(shared_broker) as made:
-        made.send(topic, None, key="ключ", timestamp_ms=1234567890123, headers=headers).result(30)
+        made.send(topic, None, key="ключ", timestamp_ms=1234567890123, headers=headers).result(120)
     (record,) = read(shared_broker, topic, 1)
     assert (record.value, record.key.decode()) == (None, "ключ")
     assert (record.timestamp_ms, record.timestamp_type) == (1234567890123, "CreateTime")
@@ -80,7 +80,7 @@ def test_the_offset_is_known_unless_nobody_answers(
     shared_broker: BrokerProcess, topic: str, acks: str, known: bool
 ) -> None:
     with producer(shared_broker, acks=acks) as made:
-        metadata = made.send(topic, b"v", partition=1).result(30)
+        metadata = made.send(topic, b"v", partition=1).result(120)
     assert (metadata.offset == 0) is known
     assert (metadata.offset == NO_OFFSET) is not known
     assert len(read(shared_broker, topic, 1)) == 1
@@ -93,14 +93,14 @@ def test_a_record_that_the_topic_forbids_is_an_exception(
     admin.alter_configs({resource: [ConfigChange(name="max.message.bytes", value="1000")]})
     with producer(shared_broker) as made:
         with pytest.raises(RecordTooLarge):
-            made.send(topic, b"x" * 5000).result(30)
-        assert made.send(topic, b"small").result(30).offset == 0
+            made.send(topic, b"x" * 5000).result(120)
+        assert made.send(topic, b"small").result(120).offset == 0
 
 
 def test_records_are_found_by_time(shared_broker: BrokerProcess, admin: Admin, topic: str) -> None:
     with producer(shared_broker) as made:
         for number in range(10):
-            made.send(topic, b"v", partition=0, timestamp_ms=1000 * (number + 1)).result(30)
+            made.send(topic, b"v", partition=0, timestamp_ms=1000 * (number + 1)).result(120)
     at = TopicPartition(topic, 0)
     assert admin.list_offsets({at: 4500})[at] == OffsetAndTimestamp(4, 5000, 0)
     assert admin.list_offsets({at: OffsetSpec.MAX_TIMESTAMP})[at] == OffsetAndTimestamp(
@@ -112,7 +112,7 @@ def test_records_are_found_by_time(shared_broker: BrokerProcess, admin: Admin, t
         assert found is not None
         consumer.assign([at])
         consumer.seek(at, found.offset)
-        assert next(record.timestamp_ms for record in consumer.poll(10)) == 5000
+        assert next(record.timestamp_ms for record in consumer.poll(60)) == 5000
 
 
 def test_a_topic_grows_and_its_records_can_go(
@@ -123,7 +123,7 @@ def test_a_topic_grows_and_its_records_can_go(
     with producer(shared_broker) as made:
         assert len(made.partitions_for(topic)) == 5
         for _ in range(4):
-            made.send(topic, b"v", partition=4).result(30)
+            made.send(topic, b"v", partition=4).result(120)
     at = TopicPartition(topic, 4)
     assert admin.delete_records({at: 3}) == {at: 3}
     with Consumer[Any, Any](bootstrap_servers=shared_broker.address) as consumer:
@@ -136,7 +136,7 @@ def test_the_producers_of_a_partition_are_known(
 ) -> None:
     with producer(shared_broker) as made:
         for _ in range(3):
-            made.send(topic, b"v", partition=0).result(30)
+            made.send(topic, b"v", partition=0).result(120)
     (known,) = admin.describe_producers([TopicPartition(topic, 0)])[TopicPartition(topic, 0)]
     assert (known.producer_epoch, known.last_sequence) == (0, 2)
     assert known.transaction_start_offset is None
@@ -153,8 +153,8 @@ def test_errors_have_kafkas_names(admin: Admin, topic: str) -> None:
 
 def test_a_restarted_broker_is_found_again(shared_broker: BrokerProcess, topic: str) -> None:
     with producer(shared_broker) as made:
-        first = made.send(topic, b"before", partition=0).result(30)
+        first = made.send(topic, b"before", partition=0).result(120)
         shared_broker.restart()
-        second = made.send(topic, b"after", partition=0).result(60)
+        second = made.send(topic, b"after", partition=0).result(120)
     assert (first.offset, second.offset) == (0, 1)
     assert [r.value for r in read(shared_broker, topic, 2)] == [b"before", b"after"]

@@ -9,9 +9,9 @@ import pytest
 from tests.support.broker import BrokerProcess
 
 from penstock.client.admin import Admin
-from penstock.client.consumer import Consumer
+from penstock.client.consumer.consumer import Consumer
 from penstock.client.operations.topics import NewTopic
-from penstock.client.producer import Producer
+from penstock.client.producer.producer import Producer
 from penstock.client.values import OffsetAndMetadata, TopicPartition
 from penstock.errors import ProducerFenced
 
@@ -97,7 +97,7 @@ def test_a_group_goes_on_where_it_left_off(broker: BrokerProcess, topic: str) ->
     with member(broker, topic) as first:
         assert len(read(first, 40)) == 40
     with Producer[Any, Any](bootstrap_servers=broker.address) as producer:
-        producer.send(topic, b"new", partition=2).result(30)
+        producer.send(topic, b"new", partition=2).result(120)
     with member(broker, topic) as second:
         assert [record.value for record in read(second, 1)] == [b"new"]
 
@@ -113,7 +113,7 @@ def test_consuming_and_producing_is_one_step(broker: BrokerProcess, topic: str) 
         out = f"{topic}-out"
         positions = {one: OffsetAndMetadata(10) for one in consumer.assignment()}
         with pytest.raises(ZeroDivisionError), producer.transaction():
-            producer.send(out, b"never seen", partition=0).result(30)
+            producer.send(out, b"never seen", partition=0).result(120)
             producer.send_offsets_to_transaction(positions, consumer.group_metadata())
             raise ZeroDivisionError
         assert set(consumer.committed(positions).values()) == {None}
@@ -140,4 +140,4 @@ def test_an_older_producer_of_the_same_name_is_fenced(broker: BrokerProcess, top
         with heir.transaction():
             heir.send(topic, b"heir")
         with pytest.raises(ProducerFenced), zombie.transaction():
-            zombie.send(topic, b"after").result(30)
+            zombie.send(topic, b"after").result(120)

@@ -12,10 +12,10 @@ from tests.support.processes import ROOT, python
 from tests.support.waiting import eventually
 
 from penstock.client.admin import Admin
-from penstock.client.consumer import Consumer
+from penstock.client.consumer.consumer import Consumer
 from penstock.client.operations.configs import ConfigChange, ConfigResource, ResourceType
 from penstock.client.operations.topics import NewPartitions, NewTopic
-from penstock.client.producer import Producer
+from penstock.client.producer.producer import Producer
 from penstock.client.values import OffsetAndMetadata, TopicPartition
 
 pytestmark = pytest.mark.kafka
@@ -33,7 +33,7 @@ def tool(kafka: KafkaProcess, name: str, *words: object, stdin: str = "") -> str
     command = [python(), "-m", "penstock.cli.main", name, "--bootstrap-server", kafka.address]
     command += [str(word) for word in words]
     done = subprocess.run(
-        command, input=stdin, capture_output=True, text=True, timeout=60, cwd=ROOT
+        command, input=stdin, capture_output=True, text=True, timeout=120, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -66,7 +66,7 @@ def test_a_group_consumes_what_a_transaction_produced(kafka: KafkaProcess) -> No
         with producer.transaction():
             producer.send("txn", b"kept")
         with pytest.raises(ZeroDivisionError), producer.transaction():
-            producer.send("txn", b"dropped").result(30)
+            producer.send("txn", b"dropped").result(120)
             raise ZeroDivisionError
         with producer.transaction():
             producer.send("txn", b"last")

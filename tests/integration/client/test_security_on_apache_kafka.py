@@ -15,11 +15,11 @@ from tests.support.processes import HOST, ROOT, free_port, python
 from tests.support.waiting import eventually
 
 from penstock.client.admin import Admin
-from penstock.client.cluster import ClusterClient
-from penstock.client.consumer import Consumer
+from penstock.client.consumer.consumer import Consumer
 from penstock.client.errors import AuthenticationError
 from penstock.client.operations.topics import NewTopic
-from penstock.client.producer import Producer
+from penstock.client.producer.producer import Producer
+from penstock.client.wire.cluster import ClusterClient
 from penstock.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -155,7 +155,7 @@ def test_admin_producer_and_consumer_come_in(
         admin.create_topics([NewTopic(name=topic, partitions=1)])
         eventually(lambda: topic in [listing.name for listing in admin.list_topics()])
     with Producer(settings) as producer:
-        assert producer.send(topic, value=b"in").result(30).offset == 0
+        assert producer.send(topic, value=b"in").result(120).offset == 0
     reading = {**settings, "group.id": topic, "auto.offset.reset": "earliest"}
     with Consumer(reading) as consumer:
         consumer.subscribe([topic])
@@ -266,7 +266,7 @@ def command(
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
     )

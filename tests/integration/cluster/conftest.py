@@ -28,7 +28,7 @@ def cluster(shared: Cluster) -> Cluster:
         shared.zookeeper.start()
     for broker in shared.brokers:
         if broker.process is None:
-            broker.start(timeout_s=60)
+            broker.start(timeout_s=120)
     return shared
 
 
@@ -49,7 +49,7 @@ class Topics:
                 assert error.code() == KafkaError.TOPIC_ALREADY_EXISTS, error
             return True
 
-        eventually(made, timeout_s=60, every_s=0.2, what=f"the topic {name}")
+        eventually(made, timeout_s=120, every_s=0.2, what=f"the topic {name}")
 
     def create(self, name: str, *, partitions: int = 1, replicas: int = 3, **config: str) -> str:
         """Wait until all its replicas are in sync; settings are written with underscores."""

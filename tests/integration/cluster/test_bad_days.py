@@ -20,7 +20,7 @@ def test_a_second_broker_with_the_same_id_is_refused(cluster: Cluster, tmp_path:
     }
     with BrokerProcess(tmp_path, settings, broker_id=1) as second:
         second.launch()
-        assert second.wait(timeout_s=30) == 1
+        assert second.wait(timeout_s=120) == 1
         assert "Another broker is registered with broker.id 1" in second.log_end
     assert {b.node_id for b in cluster.metadata(broker=1).brokers} == {0, 1, 2}
 
@@ -31,7 +31,7 @@ def test_a_directory_of_another_cluster_is_refused(cluster: Cluster, tmp_path: P
         alone.stop()
         alone.settings |= {"zookeeper.connect": cluster.zookeeper.connect}
         alone.launch()
-        assert alone.wait(timeout_s=30) == 1
+        assert alone.wait(timeout_s=120) == 1
         assert "cluster" in alone.log_end.splitlines()[-1]
         assert "penstock: " in alone.log_end
 
@@ -43,7 +43,7 @@ def test_a_zookeeper_that_is_not_there_is_told(tmp_path: Path) -> None:
     }
     with BrokerProcess(tmp_path, settings) as broker:
         broker.launch()
-        assert broker.wait(timeout_s=30) == 1
+        assert broker.wait(timeout_s=120) == 1
         assert "127.0.0.1:9" in broker.log_end
 
 
@@ -61,7 +61,7 @@ def test_a_broker_that_comes_back_with_an_empty_disk_copies_all_and_loses_nothin
         emptied = cluster.brokers[cluster.leader(topic)]
         emptied.kill()
         shutil.rmtree(emptied.data)
-        emptied.start(timeout_s=60)
+        emptied.start(timeout_s=120)
         stream.until_more()
         cluster.until_in_sync(topic)
         assert "lossy before" in emptied.log
@@ -70,7 +70,7 @@ def test_a_broker_that_comes_back_with_an_empty_disk_copies_all_and_loses_nothin
             if broker is not emptied:
                 broker.kill()
                 stream.until_more()
-                broker.start(timeout_s=60)
+                broker.start(timeout_s=120)
                 cluster.until_in_sync(topic)
     assert stream.failed == []
     assert set(stream.acked) <= {int(value) for value in read_all(cluster.bootstrap, topic)}
@@ -81,9 +81,9 @@ def test_a_fourth_broker_joins_a_running_cluster_and_takes_new_topics(
 ) -> None:
     fourth = cluster.new_broker()
     try:
-        fourth.start(timeout_s=60)
+        fourth.start(timeout_s=120)
         eventually(
-            lambda: len(cluster.metadata(broker=0).brokers) == 4, timeout_s=30, what="four brokers"
+            lambda: len(cluster.metadata(broker=0).brokers) == 4, timeout_s=120, what="four brokers"
         )
         topics.create("on-four", partitions=8, replicas=4)
         (found,) = cluster.metadata("on-four", broker=3).topics
@@ -93,15 +93,20 @@ def test_a_fourth_broker_joins_a_running_cluster_and_takes_new_topics(
         cluster.brokers.remove(fourth)  # The other tests are about three.
 
 
+def highest_id(cluster: Cluster) -> int:
+    return max(b.node_id for b in cluster.metadata(broker=0).brokers)
+
+
 def test_a_broker_without_an_id_gets_one_above_the_reserved_and_keeps_it(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     settings = {**cluster.settings, "zookeeper.connect": cluster.zookeeper.connect}
     with BrokerProcess(tmp_path, settings, broker_id=-1) as broker:
+        ids: set[int] = set()
         for _ in range(2):
-            broker.start(timeout_s=60)
-            ids = {b.node_id for b in cluster.metadata(broker=0).brokers}
-            assert max(ids) > 1000, ids
+            broker.start(timeout_s=120)
+            eventually(lambda: highest_id(cluster) > 1000, what="the broker among the others")
+            ids.add(highest_id(cluster))
             broker.stop()
-        assert broker.log.count("registered with epoch") == 2
+        assert len(ids) == 1
         assert f"[KafkaServer id={max(ids)}] started" in broker.log.rpartition("shut down")[0]

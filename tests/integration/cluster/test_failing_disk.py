@@ -28,13 +28,13 @@ def on_a_disk_that_obeys(
             patched.setenv("FAULT_SHIM_ORDERS", str(directory / "orders"))
             broker.kill()
             broker.settings |= {"log.dirs": f"{broker.data},{broker.directory / 'data-2'}"}
-            broker.start(timeout_s=60)
+            broker.start(timeout_s=120)
         yield shim
     finally:
         broker.kill()
         broker.settings = settings
         broker.settings["log.dirs"] = f"{broker.data},{broker.directory / 'data-2'}"
-        broker.start(timeout_s=60)
+        broker.start(timeout_s=120)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_leader_whose_disks_all_fail_ends_itself_and_others_lead(
             stream.until_more()
             shim.orders.directory = str(broker.data).encode()  # Both: a common prefix.
             setattr(shim.orders, what, -1)
-            assert broker.wait(timeout_s=60) == 1
+            assert broker.wait(timeout_s=120) == 1
             stream.until_more(100)
         assert stream.failed == []
         assert "FATAL Shutdown broker because all log dirs in" in broker.log
@@ -62,7 +62,7 @@ def test_a_leader_whose_disks_all_fail_ends_itself_and_others_lead(
         for directory in (broker.data, broker.directory / "data-2"):
             assert not (directory / ".kafka_cleanshutdown").exists()
         shim.clear()
-        broker.start(timeout_s=60)
+        broker.start(timeout_s=120)
         # The page cache of a disk that failed is nothing to trust.
         assert "lossy before" in broker.log.rpartition("Shutdown broker")[2]
         cluster.until_in_sync(topic)
@@ -80,7 +80,7 @@ def test_one_disk_of_two_goes_offline_alone(
         lying.append(topics.create("half-after", partitions=6))  # Where the fewest are.
         eventually(
             lambda: bool(led_in(cluster, broker, lying, second)),
-            timeout_s=30,
+            timeout_s=120,
             what="the broker to lead on its second disk",
         )
         with Stream(cluster.bootstrap, lying[0]) as one, Stream(cluster.bootstrap, lying[1]) as two:
@@ -90,7 +90,7 @@ def test_one_disk_of_two_goes_offline_alone(
             shim.orders.failing_writes = -1
             eventually(
                 lambda: not led_in(cluster, broker, lying, second),
-                timeout_s=60,
+                timeout_s=120,
                 what="others to lead what lay on the failed disk",
             )
             one.until_more(100)

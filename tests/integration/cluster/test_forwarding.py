@@ -14,7 +14,7 @@ from tests.support.processes import HOST
 from tests.support.waiting import eventually
 from tests.support.wire import RawConnection
 
-from penstock.client.connection import Connection
+from penstock.client.wire.connection import BrokerConnection
 from penstock.errors import ErrorCode
 from penstock.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -47,7 +47,7 @@ def _elsewhere(cluster: Cluster) -> int:
 def test_topics_are_made_altered_grown_and_deleted_through_any_broker(cluster: Cluster) -> None:
     """Clients send these to the controller; here it is another broker that passes them on."""
     number = _elsewhere(cluster)
-    connection = Connection(HOST, cluster.brokers[number].port)
+    connection = BrokerConnection(HOST, cluster.brokers[number].port)
 
     def partition_count() -> int:
         (found,) = cluster.metadata("anywhere", broker=number).topics
@@ -102,14 +102,14 @@ def test_the_settings_of_each_broker_reach_that_broker(cluster: Cluster) -> None
             (described,) = admin.describe_configs([asked], broker=number).values()
             return bool(described.result()["log.cleaner.threads"].value == str(number + 1))
 
-        eventually(has_it, timeout_s=10, what="the setting")
+        eventually(has_it, timeout_s=120, what="the setting")
 
 
 def test_a_topic_made_on_first_use_is_made_through_any_broker(cluster: Cluster) -> None:
     number = _elsewhere(cluster)
     producer = Producer({"bootstrap.servers": cluster.brokers[number].address, **QUIET})
     producer.produce("on-first-use", b"hello")
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     cluster.until_in_sync("on-first-use")
 
 

@@ -18,7 +18,7 @@ def test_a_broker_that_hung_is_replaced_and_joins_again_in_the_same_process(
         stream.until_more()
         number = cluster.leader(topic) if who == "leader" else cluster.controller
         hung = cluster.brokers[number]
-        registrations = hung.log.count("registered with epoch")
+        registered, lost = hung.log.count("registered with"), hung.log.count("the session is over")
         hung.send_signal(signal.SIGSTOP)
         try:
             others = [n for n in range(3) if n != number]
@@ -27,19 +27,21 @@ def test_a_broker_that_hung_is_replaced_and_joins_again_in_the_same_process(
                 (found,) = cluster.metadata(topic, broker=others[0]).topics
                 return all(p.leader_id in others for p in found.partitions)
 
-            eventually(replaced, timeout_s=30, what="other leaders")
+            eventually(replaced, timeout_s=120, what="other leaders")
             stream.until_more()
         finally:
             hung.send_signal(signal.SIGCONT)
         # It may still tell of the time before it hung, so look at what it does first.
         eventually(
-            lambda: hung.log.count("registered with epoch") == registrations + 1,
-            timeout_s=60,
+            lambda: hung.log.count("registered with") > registered,
+            timeout_s=120,
             what="a new registration",
         )
         cluster.until_in_sync(topic)
         stream.until_more()
-    assert hung.log.count("registered with epoch") == registrations + 1
+    # Once for each session it lost: on a busy machine that may be another one.
+    registered = hung.log.count("registered with") - registered
+    assert registered <= hung.log.count("the session is over") - lost
     assert stream.failed == []
     found = [int(value) for value in read_all(cluster.bootstrap, topic)]
     assert set(stream.acked) <= set(found)
@@ -64,7 +66,7 @@ def test_a_registration_that_somebody_removed_is_made_again(
                 node = client.exists("/brokers/ids/1")
                 return node is not None and node.czxid > epoch
 
-            eventually(is_back, timeout_s=30, what="another registration")
+            eventually(is_back, timeout_s=120, what="another registration")
             cluster.until_in_sync(topic)
             stream.until_more()
     finally:

@@ -39,7 +39,7 @@ def test_a_broker_waits_for_a_zookeeper_that_starts_later_and_again(tmp_path: Pa
         zookeeper.start()
         zookeeper.kill()  # At the moment it serves, so when the broker is about to begin.
         zookeeper.start()
-        broker.wait_until_ready(timeout_s=60)
+        broker.wait_until_ready(timeout_s=120)
         assert broker.tracebacks() == {}
 
 
@@ -52,10 +52,10 @@ def test_a_connection_that_breaks_again_and_again_keeps_no_broker_from_starting(
     ):
         broker.launch()
         for cuts in range(1, 6):  # Wherever the start has come to.
-            eventually(lambda seen=cuts: proxy.accepted >= seen, timeout_s=30)
+            eventually(lambda seen=cuts: proxy.accepted >= seen, timeout_s=120)
             proxy.cut()
             proxy.heal()
-        broker.wait_until_ready(timeout_s=60)
+        broker.wait_until_ready(timeout_s=120)
         assert broker.tracebacks() == {}
 
 
@@ -90,7 +90,7 @@ def test_a_server_that_takes_the_connection_and_stays_silent_is_asked_again(
         broker_for(tmp_path, f"{HOST}:{port}/start-order-deaf") as broker,
     ):
         broker.settings["zookeeper.connection.timeout.ms"] = str(SESSION_MS)
-        broker.start(timeout_s=60)
+        broker.start(timeout_s=120)
 
 
 @pytest.mark.long
@@ -101,6 +101,6 @@ def test_a_zookeeper_that_never_gives_a_session_is_told(cluster: Cluster, tmp_pa
     ):
         broker.settings["zookeeper.connection.timeout.ms"] = "1500"
         broker.launch()
-        assert broker.wait(timeout_s=60) == 1
+        assert broker.wait(timeout_s=120) == 1
         assert "gave no session" in broker.log_end
         assert "Start ZooKeeper, or correct zookeeper.connect" in broker.log_end

@@ -54,7 +54,7 @@ def filled(admin: Admin, cluster: Cluster, name: str) -> TopicPartition:
     )
     for _ in range(RECORDS):
         producer.produce(name, b"x" * RECORD_BYTES, partition=0)
-    assert producer.flush(60) == 0
+    assert producer.flush(120) == 0
     return TopicPartition(name, 0)
 
 
@@ -85,9 +85,13 @@ def is_moving(admin: Admin, moved: TopicPartition) -> bool:
 
 
 def until_moved(admin: Admin, cluster: Cluster, moved: TopicPartition) -> None:
-    eventually(lambda: not is_moving(admin, moved), timeout_s=60, what=f"the move of {moved}")
-    found = cluster.partition(moved.topic)
-    assert tuple(found.replica_nodes) == TO
+    """The controller knows first; the broker that is asked for metadata hears of it afterwards."""
+    eventually(lambda: not is_moving(admin, moved), timeout_s=120, what=f"the move of {moved}")
+    eventually(
+        lambda: tuple(cluster.partition(moved.topic).replica_nodes) == TO,
+        timeout_s=120,
+        what=f"{moved} shown on its new brokers",
+    )
     assert copied_bytes(cluster, moved) >= RECORDS * RECORD_BYTES
 
 
@@ -96,7 +100,7 @@ def begun(admin: Admin, cluster: Cluster, side: str, name: str) -> TopicPartitio
     moved = filled(admin, cluster, name)
     throttle(admin, side, moved)
     assert admin.alter_partition_reassignments({moved: TO}) == {moved: None}
-    eventually(lambda: copied_bytes(cluster, moved) > 0, timeout_s=60, what="a first piece")
+    eventually(lambda: copied_bytes(cluster, moved) > 0, timeout_s=120, what="a first piece")
     return moved
 
 
@@ -119,15 +123,15 @@ def test_a_move_that_is_taken_back_leaves_the_old_replicas_and_no_half_copy(
 ) -> None:
     moved = begun(admin, cluster, "follower", "taken-back")
     assert admin.alter_partition_reassignments({moved: None}) == {moved: None}
-    eventually(lambda: not is_moving(admin, moved), timeout_s=60, what="the end of the move")
+    eventually(lambda: not is_moving(admin, moved), timeout_s=120, what="the end of the move")
     eventually(
         lambda: tuple(cluster.partition(moved.topic).replica_nodes) == FROM,
-        timeout_s=60,
+        timeout_s=120,
         what="the old replicas",
     )
     eventually(
         lambda: not list(new_home(cluster).glob(f"data*/{moved.topic}-0*")),
-        timeout_s=60,
+        timeout_s=120,
         what="no half copy",
     )
     cluster.until_in_sync(moved.topic, 2)

@@ -46,15 +46,15 @@ def test_what_an_administrator_asks_waits_for_zookeeper(cluster: Cluster, topics
         made
         for number, admin in admins.items()
         for made in admin.create_topics(
-            [NewTopic(f"asked-{number}", 1, 3)], operation_timeout=60, request_timeout=60
+            [NewTopic(f"asked-{number}", 1, 3)], operation_timeout=240, request_timeout=240
         ).values()
     ]
     grown = admins[others[0]].create_partitions(
-        [NewPartitions("grows-later", 3)], operation_timeout=60, request_timeout=60
+        [NewPartitions("grows-later", 3)], operation_timeout=240, request_timeout=240
     )
     hasty = AdminClient({"bootstrap.servers": cluster.brokers[others[1]].address, **QUIET})
     soon = hasty.create_topics(
-        [NewTopic("too-late", 1, 3)], operation_timeout=1, request_timeout=30
+        [NewTopic("too-late", 1, 3)], operation_timeout=1, request_timeout=120
     )
     with pytest.raises(KafkaException) as refused:
         soon["too-late"].result()

@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from tests.support.waiting import eventually
 
-OVERALL_S = 60.0
+OVERALL_S = 120.0
 QUIET: dict[str, Any] = {"log_level": 2, "reconnect.backoff.max.ms": 500}
 
 
@@ -114,7 +114,7 @@ def read_all(bootstrap: str, topic: str, *, committed_only: bool = False) -> lis
 
 def _partitions(consumer: Consumer, topic: str) -> list[int]:
     def known() -> list[int]:
-        listed = consumer.list_topics(topic, timeout=10).topics[topic]
+        listed = consumer.list_topics(topic, timeout=120).topics[topic]
         return sorted(listed.partitions)
 
     return eventually(known, timeout_s=OVERALL_S, what=f"the partitions of {topic}")

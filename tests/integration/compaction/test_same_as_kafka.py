@@ -58,7 +58,7 @@ def compacted(server: BrokerProcess | KafkaProcess, made: list[bytes]) -> list[S
         for batch in made:
             connection.produce_one(TOPIC, batch, acks=1)
     set_policy(server, TOPIC, "compact")
-    await_cleaning(server.data, TOPIC, timeout_s=90)
+    await_cleaning(server.data, TOPIC, timeout_s=120)
     return read_all(server, TOPIC)
 
 
@@ -72,7 +72,7 @@ def transactions(server: BrokerProcess | KafkaProcess) -> None:
         for _ in range(chance.randrange(1, 6)):
             key = b"key-%d" % chance.randrange(60)
             producer.produce(TOPIC, chance.randbytes(4_000), key, partition=0, timestamp=NOW_MS)
-        producer.flush(60)
+        producer.flush(120)
         if number % 3 == 0:
             producer.abort_transaction(60)
         else:
@@ -104,14 +104,14 @@ def cleaned_transactions(server: BrokerProcess | KafkaProcess) -> tuple[list[Kep
     create_topic(server, TOPIC, NOT_YET_COMPACTED)
     transactions(server)
     set_policy(server, TOPIC, "compact")
-    await_cleaning(server.data, TOPIC, timeout_s=90)
+    await_cleaning(server.data, TOPIC, timeout_s=120)
     set_policy(server, TOPIC, "delete")
     with RawConnection(server.port) as connection:
         for number in range(40):
             records = [Record(0, NOW_MS, b"filler-%d" % number, b"." * 30_000)]
             connection.produce_one(TOPIC, bytes(build_batch(records)), acks=1)
     set_policy(server, TOPIC, "compact")
-    await_cleaning(server.data, TOPIC, timeout_s=90)
+    await_cleaning(server.data, TOPIC, timeout_s=120)
     return kept_batches(server.partition_dir(TOPIC)), read_all(server, TOPIC)
 
 

@@ -28,7 +28,7 @@ Stored = tuple[int, bytes, bytes | None]  # Offset, key, value.
 def create_topic(server: ServerProcess, topic: str, configs: Mapping[str, str]) -> None:
     with RawConnection(server.port) as connection:
         assert connection.create_topic(topic, configs=dict(configs)) == 0
-        eventually(lambda: connection.offset(topic) == 0, timeout_s=30, what="a leader")
+        eventually(lambda: connection.offset(topic) == 0, timeout_s=120, what="a leader")
 
 
 def set_policy(server: ServerProcess, topic: str, policy: str) -> None:
@@ -56,7 +56,7 @@ def produce(
     for key, value in records:
         producer.produce(topic, value, key, partition=0, on_delivery=acknowledged)
         producer.poll(0)
-    producer.flush(60)
+    producer.flush(120)
     assert errors == []
     return newest
 
@@ -84,8 +84,8 @@ def read_all(
     found: list[Stored] = []
     try:
         while True:
-            message = consumer.poll(20)
-            assert message is not None, "no record and no end within 20 seconds"
+            message = consumer.poll(120)
+            assert message is not None, "no record and no end within two minutes"
             if message.error():
                 assert message.error().name() == "_PARTITION_EOF", message.error()
                 return found
@@ -114,7 +114,7 @@ def last_segment(directory: Path) -> int:
     return max(int(path.stem) for path in directory.glob("*.log"))
 
 
-def await_cleaning(data: Path, topic: str, *, timeout_s: float = 60) -> None:
+def await_cleaning(data: Path, topic: str, *, timeout_s: float = 120) -> None:
     """Until everything but the active segment is clean."""
     directory = data / f"{topic}-0"
     eventually(

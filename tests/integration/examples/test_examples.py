@@ -11,7 +11,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.pipelines import command, run_arguments, send_sample, values_of
 from tests.support.processes import ROOT
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SAMPLES = {

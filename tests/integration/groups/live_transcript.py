@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.processes import HOST
 
-from penstock.client.connection import Connection
+from penstock.client.wire.connection import BrokerConnection
 from penstock.errors import ErrorCode, ProtocolError
 from penstock.protocol.apis import Request
 from penstock.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -165,7 +165,7 @@ class LiveTranscript:
     # The wire
 
     def _ask(self, client: str, request: Request, version: int) -> Any:
-        with Connection(HOST, self._port, client_id=client, timeout_s=90) as connection:
+        with BrokerConnection(HOST, self._port, client_id=client, timeout_s=120) as connection:
             return connection.request(request, version)
 
     def _ask_later(self, client: str, request: Request, version: int) -> None:

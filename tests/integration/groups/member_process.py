@@ -1,6 +1,6 @@
 """One member of a group as a process of its own, in any of three client libraries.
 
-    python member_process.py '{"library": "confluent", "bootstrap": ..., "group": ..., ...}'
+    python -m tests.integration.groups.member_process '{"library": "confluent", "group": ..., ...}'
 
 It prints a line of JSON for every record it read and whenever its assignment changes, commits what
 it printed, and leaves the group in good order on SIGTERM.
@@ -95,8 +95,8 @@ def run_confluent(options: dict[str, Any], printer: Printer) -> None:
 
 def run_kafka_python(options: dict[str, Any], printer: Printer) -> None:
     from kafka import KafkaConsumer
-    from kafka.coordinator.base import MemberState
-    from kafka.errors import CommitFailedError
+    from kafka.errors import CommitFailedError, RebalanceInProgressError
+    from tests.support.kafka_python import poll
 
     consumer = KafkaConsumer(
         bootstrap_servers=options["bootstrap"],
@@ -111,20 +111,15 @@ def run_kafka_python(options: dict[str, Any], printer: Printer) -> None:
     )
     consumer.subscribe(options["topics"])
     while not printer.is_stopping:
-        found = consumer.poll(timeout_ms=100, max_records=options["records_max"])
-        if consumer.group_metadata().state is MemberState.REBALANCING:
-            # A leader that rejoins because it saw new partitions has no reason left once it has
-            # assigned them. When poll ends before the answer to its SyncGroup is there, 3.0.12
-            # never looks at that answer: no heartbeat, no assignment, for good (KAFKA-9815 was
-            # this in Java). It is told that it still wants to join, as Java's tells itself.
-            consumer._coordinator.request_rejoin()
+        found = poll(consumer, timeout_ms=100, records_max=options["records_max"])
         printer.assigned((p.topic, p.partition) for p in consumer.assignment())
         messages = [message for batch in found.values() for message in batch]
         for message in messages:
             printer.record(message.topic, message.partition, message.offset, message.value)
         _work(messages, options, printer)
         if messages:
-            with suppress(CommitFailedError):  # Others read on from the last commit.
+            # Others read on from the last commit.
+            with suppress(CommitFailedError, RebalanceInProgressError):
                 consumer.commit()
     consumer.close()
 

@@ -16,7 +16,7 @@ from tests.support.processes import HOST, ServerProcess
 from tests.support.waiting import eventually
 from tests.support.wire import RawConnection
 
-from penstock.client.connection import Connection
+from penstock.client.wire.connection import BrokerConnection
 from penstock.errors import ErrorCode
 from penstock.protocol.messages.delete_groups import DeleteGroupsRequest
 from penstock.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -28,7 +28,7 @@ from penstock.protocol.messages.offset_commit import (
 )
 from penstock.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
 TOPIC = "orders"
 OFFSETS = "__consumer_offsets"
@@ -46,7 +46,7 @@ def use_groups(server: ServerProcess) -> None:
     producer = Producer({"bootstrap.servers": server.address})
     for number in range(20):
         producer.produce(TOPIC, str(number), partition=number % 2)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     settings = {
         "bootstrap.servers": server.address,
         "group.id": "readers",
@@ -65,7 +65,7 @@ def use_groups(server: ServerProcess) -> None:
         loner = Consumer({**settings, "group.id": group})
         loner.commit(offsets=[TopicPartition(TOPIC, 1, 7, metadata="by hand")], asynchronous=False)
         loner.close()
-    with Connection(HOST, server.port) as wire:
+    with BrokerConnection(HOST, server.port) as wire:
         (result,) = wire.request(DeleteGroupsRequest(groups_names=["short-lived"]), 2).results
         assert result.error_code == 0
 
@@ -80,7 +80,7 @@ def commit_with_retention(server: ServerProcess) -> None:
         retention_time_ms=3_600_000,
         topics=[OffsetCommitRequestTopic(name=TOPIC, partitions=[partition])],
     )
-    with Connection(HOST, server.port) as wire:
+    with BrokerConnection(HOST, server.port) as wire:
         told = wire.request(request, 3)
         assert told.topics[0].partitions[0].error_code == 0
 
@@ -89,7 +89,7 @@ def committed(server: ServerProcess) -> Any:
     """All offsets of all groups, and how the groups are; None while they are being loaded."""
     names = ["readers", "loners", "veterans", "short-lived"]
     groups = [OffsetFetchRequestGroup(group_id=name, topics=None) for name in names]
-    with Connection(HOST, server.port) as wire:
+    with BrokerConnection(HOST, server.port) as wire:
         wire.request(FindCoordinatorRequest(key_type=0, coordinator_keys=names), 4)
         told = wire.request(OffsetFetchRequest(groups=groups), 8).groups
         described = wire.request(DescribeGroupsRequest(groups=names), 5).groups
@@ -110,7 +110,7 @@ def committed(server: ServerProcess) -> Any:
 
 
 def loaded(server: ServerProcess) -> Any:
-    return eventually(lambda: committed(server), timeout_s=60, what="the groups")
+    return eventually(lambda: committed(server), timeout_s=120, what="the groups")
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_kafkas_decoder_reads_what_we_store(written: Any, version: str) -> None:
         for key, p in read
         if "topic" in key["data"] and p != "<DELETE>"
     ]
-    assert ("loners", "3", 7) in offsets
+    assert ("loners", "4", 7) in offsets
     assert ("veterans", "1", 3) in offsets
     assert payloads.count("<DELETE>") == 2  # The offset and the group of the deleted one.
 
@@ -211,7 +211,7 @@ def test_groups_move_to_apache_kafka_and_back(written: Any, tmp_path: Path, vers
     with ours:
         ours.start()
         assert loaded(ours) == after
-        with Connection(HOST, ours.port) as wire:
+        with BrokerConnection(HOST, ours.port) as wire:
             (result,) = wire.request(DeleteGroupsRequest(groups_names=["loners"]), 2).results
             assert result.error_code == ErrorCode.NONE
         ours.stop()

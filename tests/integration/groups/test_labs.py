@@ -4,6 +4,7 @@ import pytest
 from tests.integration.groups.lab import (
     LIBRARIES,
     PATIENCE_S,
+    SHORT_SESSION_MS,
     Lab,
     partitions_of,
     read_by,
@@ -40,7 +41,9 @@ def test_every_group_of_its_own_gets_all_messages(lab: Lab) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_the_others_take_over_from_a_consumer_killed_with_signal_9(lab: Lab, library: str) -> None:
     lab.create(TOPIC, 4)
-    members = [lab.member("workers", TOPIC, library=library) for _ in range(3)]
+    members = [
+        lab.member("workers", TOPIC, library=library, session_ms=SHORT_SESSION_MS) for _ in range(3)
+    ]
     shared(members, partitions_of(TOPIC, 4), shares=[1, 1, 2])
     lab.send(TOPIC, numbered(40, "before"), 4)
     read_by(members, numbered(40, "before"))
@@ -73,7 +76,7 @@ def test_a_consumer_that_leaves_is_replaced_without_waiting_for_its_session(
 
 def test_consumers_beyond_the_partitions_stand_by(lab: Lab) -> None:
     lab.create(TOPIC, 6)
-    members = [lab.member("workers", TOPIC) for _ in range(8)]
+    members = [lab.member("workers", TOPIC, session_ms=SHORT_SESSION_MS) for _ in range(8)]
     shared(members, partitions_of(TOPIC, 6), shares=[0, 0, 1, 1, 1, 1, 1, 1])
     idle = [member for member in members if not member.assignment]
     lab.send(TOPIC, numbered(30), 6)
@@ -130,7 +133,9 @@ def test_a_cooperative_group_moves_only_what_it_must(lab: Lab) -> None:
     lab.create(TOPIC, 6)
     first = lab.member("workers", TOPIC, strategy="cooperative-sticky")
     shared([first], partitions_of(TOPIC, 6))
-    second = lab.member("workers", TOPIC, strategy="cooperative-sticky")
+    second = lab.member(
+        "workers", TOPIC, strategy="cooperative-sticky", session_ms=SHORT_SESSION_MS
+    )
     shared([first, second], partitions_of(TOPIC, 6), shares=[3, 3])
     lab.send(TOPIC, numbered(30), 6)
     assert set(read_by([first, second], numbered(30)).values()) == {1}

@@ -16,7 +16,7 @@ from tests.support.processes import HOST, ServerProcess
 from tests.support.waiting import eventually
 from tests.support.wire import RawConnection
 
-from penstock.client.connection import Connection
+from penstock.client.wire.connection import BrokerConnection
 from penstock.protocol.apis import Request
 from penstock.protocol.messages.delete_groups import DeleteGroupsRequest
 from penstock.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -45,7 +45,7 @@ from penstock.protocol.messages.offset_fetch import (
 from penstock.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from penstock.protocol.schema import Struct
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
 Ask = Callable[..., Any]
 SETTINGS = {
@@ -328,8 +328,8 @@ def tell(server: ServerProcess) -> dict[str, dict[str, Any]]:
         for topic in ("t", "u"):
             assert raw.create_topic(topic, partitions=2) == 0
     answers: dict[str, dict[str, Any]] = {chapter.__name__: {} for chapter in CHAPTERS}
-    with Connection(HOST, server.port, client_id="teller", timeout_s=60) as connection:
-        eventually(lambda: _is_ready(connection), timeout_s=60, what="the coordinators")
+    with BrokerConnection(HOST, server.port, client_id="teller", timeout_s=120) as connection:
+        eventually(lambda: _is_ready(connection), timeout_s=120, what="the coordinators")
         ids = _topic_ids(connection)
         for chapter in CHAPTERS:
             told = answers[chapter.__name__]
@@ -344,7 +344,7 @@ def tell(server: ServerProcess) -> dict[str, dict[str, Any]]:
     return answers
 
 
-def _is_ready(connection: Connection) -> bool:
+def _is_ready(connection: BrokerConnection) -> bool:
     keys = [f"group {number}" for number in range(20)]
     found: Any = connection.request(FindCoordinatorRequest(key_type=0, coordinator_keys=keys), 4)
     if any(coordinator.error_code for coordinator in found.coordinators):
@@ -353,7 +353,7 @@ def _is_ready(connection: Connection) -> bool:
     return not any(group.error_code for group in described.groups)
 
 
-def _topic_ids(connection: Connection) -> dict[str, bytes]:
+def _topic_ids(connection: BrokerConnection) -> dict[str, bytes]:
     wanted = [MetadataRequestTopic(name=name) for name in ("t", "u")]
     told: Any = connection.request(MetadataRequest(topics=wanted), 12)
     return {topic.name: topic.topic_id for topic in told.topics}

@@ -19,10 +19,10 @@ from tests.support.processes import HOST, ServerProcess
 from tests.support.waiting import eventually
 from tests.support.wire import RawConnection
 
-from penstock.client.connection import Connection
+from penstock.client.wire.connection import BrokerConnection
 from penstock.protocol.messages.find_coordinator import FindCoordinatorRequest
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(900)]
 
 ONE_SHARD = {"offsets.topic.num.partitions": "1"}
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "groups"
@@ -48,7 +48,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list
             server.start()
             with RawConnection(server.port) as connection:
                 assert connection.create_topic(TOPIC) == 0
-            eventually(partial(_has_coordinator, server.port), timeout_s=60, what="a coordinator")
+            eventually(partial(_has_coordinator, server.port), timeout_s=120, what="a coordinator")
             # The first of everything is slow, and timers run meanwhile.
             LiveTranscript(server.port, "warm").play((GOLDEN / "first_rebalance.txt").read_text())
         with ThreadPoolExecutor(max_workers=2 * len(LIVE)) as threads:
@@ -64,7 +64,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list
 
 def _has_coordinator(port: int) -> bool:
     """Whether the offsets topic is there and loaded: an unknown group is then simply dead."""
-    with Connection(HOST, port) as connection:
+    with BrokerConnection(HOST, port) as connection:
         connection.request(FindCoordinatorRequest(key_type=0, coordinator_keys=["nobody"]), 4)
     return LiveTranscript(port, "nobody").play("> state") == ["> state", "Dead []"]
 

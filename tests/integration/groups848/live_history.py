@@ -17,7 +17,7 @@ from tests.support.waiting import eventually
 from tests.unit.groups.consumer_rig import ConsumerRig, Held
 from tests.unit.groups.consumer_transcript import ConsumerTranscript, Details
 
-from penstock.client.connection import Connection
+from penstock.client.wire.connection import BrokerConnection
 from penstock.errors import ErrorCode
 from penstock.protocol.apis import Request
 from penstock.protocol.messages.consumer_group_describe import (
@@ -96,7 +96,7 @@ class LiveRig(ConsumerRig):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def ask(self, request: Request, version: int, *, client: str = "operator") -> Any:
-        with Connection(HOST, self._port, client_id=client, timeout_s=90) as connection:
+        with BrokerConnection(HOST, self._port, client_id=client, timeout_s=120) as connection:
             return connection.request(request, version)
 
     # The cluster

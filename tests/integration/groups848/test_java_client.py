@@ -12,7 +12,7 @@ from tests.support.apache_kafka import CURRENT
 from tests.support.java import compiled, run_java
 from tests.support.outside import needs
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
 PROGRAM = Path(__file__).parent / "java" / "NewMember.java"
 TOPIC = "tasks"

@@ -19,7 +19,7 @@ from tests.unit.groups.consumer_rig import ClassicConsumer, Consumer
 from penstock.protocol.messages.consumer_group_describe import DescribedGroup
 from penstock.protocol.messages.find_coordinator import FindCoordinatorRequest
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
 OFFSETS = "__consumer_offsets"
 GROUP = "readers"
@@ -30,8 +30,8 @@ KINDS = {3, 5, 6, 7, 8, 16}
 def rig_of(server: ServerProcess) -> LiveRig:
     rig = LiveRig(server.port, GROUP)
     find = FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP])
-    eventually(lambda: rig.ask(find, 4).coordinators[0].error_code == 0, timeout_s=60)
-    eventually(lambda: rig.described() is not None, timeout_s=60)
+    eventually(lambda: rig.ask(find, 4).coordinators[0].error_code == 0, timeout_s=120)
+    eventually(lambda: rig.described() is not None, timeout_s=120)
     return rig
 
 
@@ -133,6 +133,6 @@ def test_a_group_goes_on_when_its_log_moves(tmp_path: Path, from_kafka: bool) ->
         copy_partition(source.partition_dir(OFFSETS), target.partition_dir(OFFSETS))
         target.start()
         rig = rig_of(target)
-        found = eventually(lambda: described(rig), timeout_s=60)
+        found = eventually(lambda: described(rig), timeout_s=120)
     assert found[0] == expected[0]
     assert [member[:6] for member in found[1]] == [member[:6] for member in expected[1]]

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import ConsumerGroupType
 from confluent_kafka.admin import AdminClient
 from tests.integration.groups.lab import Lab, Member, partitions_of, read_by, shared
+from tests.integration.groups848.conftest import SHORT_SESSION
 
 TOPIC = "tasks"
 NEW = {"group.protocol": "consumer"}
@@ -35,6 +36,7 @@ def test_three_consumers_share_the_messages(lab: Lab) -> None:
     assert lab.group_state("workers") == "STABLE"
 
 
+@pytest.mark.parametrize("lab", [SHORT_SESSION], ids=["short session"], indirect=True)
 def test_the_others_take_over_from_a_consumer_killed_with_signal_9(lab: Lab) -> None:
     lab.create(TOPIC, 4)
     members = [new_member(lab) for _ in range(3)]

@@ -20,7 +20,7 @@ from tests.support.waiting import eventually
 
 from penstock.protocol.messages.find_coordinator import FindCoordinatorRequest
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(900)]
 
 # Without a pause between two assignments it does not matter how fast a server is.
 SETTINGS = {"offsets.topic.num.partitions": "1", "group.consumer.assignment.interval.ms": "0"}
@@ -49,7 +49,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list
     with servers[0] as kafka, servers[1] as penstock:
         for server in (kafka, penstock):
             server.start()
-            eventually(partial(_has_coordinator, server.port), timeout_s=60, what="a coordinator")
+            eventually(partial(_has_coordinator, server.port), timeout_s=120, what="a coordinator")
             # The first of everything is slow, and timers run meanwhile.
             LiveHistory(server.port, "warm").play((GOLDEN / "two_share.txt").read_text())
         with ThreadPoolExecutor(max_workers=2 * len(LIVE)) as threads:

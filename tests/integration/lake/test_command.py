@@ -19,7 +19,7 @@ from tests.support.broker import BrokerProcess
 from tests.unit.lake.reading import rows_of
 from tests.unit.schemas.protos import shop_set
 
-from penstock.cli.tools import lake as tool
+from penstock.cli.tools.pipelines import lake as tool
 from penstock.errors import CommandError
 from penstock.lake.errors import LakeError
 from penstock.lake.spec import TableSpec
@@ -28,7 +28,7 @@ from penstock.schemas.dead_letters import cause_of
 from penstock.schemas.protobuf import ProtobufSchema
 from penstock.schemas.wire_header import write_header
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(900)
 
 ORDER = {
     "type": "record",

@@ -11,7 +11,7 @@ from tests.support.processes import python
 
 from penstock.client.admin import Admin
 from penstock.client.operations.topics import NewTopic
-from penstock.client.producer import Producer
+from penstock.client.producer.producer import Producer
 
 
 def create(broker: BrokerProcess, topic: str, *, partitions: int = 2) -> None:

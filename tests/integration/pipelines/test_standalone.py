@@ -13,7 +13,7 @@ from tests.support.pipelines import command, run_arguments, run_command, send_sa
 from tests.support.processes import ROOT, assert_group_is_gone, free_port
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 
 class SparkProcess:
@@ -36,14 +36,14 @@ class SparkProcess:
             assert self.process.poll() is None, text
             return words in text
 
-        eventually(said, timeout_s=90, every_s=0.1, what=words)
+        eventually(said, timeout_s=120, every_s=0.1, what=words)
 
     def stop(self) -> None:
         """SIGTERM ends it and what it started."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(30)
+            self.process.wait(120)
             assert_group_is_gone(self.process.pid)
         except BaseException:
             os.killpg(self.process.pid, signal.SIGKILL)

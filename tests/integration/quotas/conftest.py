@@ -28,7 +28,7 @@ def run_configs(broker: BrokerProcess, *words: str) -> str:
         [*command, "--bootstrap-server", broker.address, *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -70,7 +70,7 @@ def test_rates_and_throttle_times_are_told_as_metrics(
         *("--add-config", "producer_byte_rate=1000"),
     )
     told_ms = throttle_of(quota_broker.port, "c")
-    with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=120) as answer:
         lines = answer.read().decode().splitlines()
     name = 'kafka_server_quota_throttle_time{clientId="c",resource="Produce"}'
     (line,) = [line for line in lines if line.startswith(name)]
@@ -106,7 +106,8 @@ def test_an_address_that_connects_too_often_is_turned_away(
         except (WireError, ConnectionError):
             return False
 
-    assert not all(comes_in() for _ in range(100))
+    # How many come before that is a matter of the machine.
+    assert not all(comes_in() for _ in range(2000))
     eventually(comes_in)
 
     def is_removed() -> bool:
@@ -120,7 +121,7 @@ def test_an_address_that_connects_too_often_is_turned_away(
             return False
         return True
 
-    eventually(is_removed, timeout_s=60)
+    eventually(is_removed, timeout_s=120)
     assert all(comes_in() for _ in range(100))
 
 

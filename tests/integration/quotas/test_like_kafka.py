@@ -15,7 +15,7 @@ from tests.support.outside import needs
 from tests.support.processes import HOST, ServerProcess
 from tests.support.waiting import eventually
 
-from penstock.client.connection import Connection
+from penstock.client.wire.connection import BrokerConnection
 from penstock.errors import ErrorCode
 from penstock.protocol.apis import Request
 from penstock.protocol.messages.alter_client_quotas import (
@@ -115,7 +115,7 @@ DESCRIPTIONS: list[tuple[list[tuple[str, int, str | None]], bool]] = [
 
 
 def ask(server: ServerProcess, request: Request, version: int, client_id: str = "c") -> Any:
-    with Connection(HOST, server.port, client_id=client_id) as connection:
+    with BrokerConnection(HOST, server.port, client_id=client_id) as connection:
         return connection.request(request, version)
 
 

@@ -51,7 +51,7 @@ def send(producer: Producer, count: int) -> float:
             partition=0,
             on_delivery=lambda error, _: failures.append(error) if error else None,
         )
-    assert producer.flush(60) == 0
+    assert producer.flush(120) == 0
     assert failures == []
     return time.monotonic() - began_s
 
@@ -144,7 +144,7 @@ def test_a_consumer_is_held_to_its_rate_and_reads_everything(
         messages = consumer.consume(count, timeout=1)
         assert [message.error() for message in messages] == [None] * len(messages)
         offsets += [message.offset() or 0 for message in messages]
-        assert time.monotonic() - began_s < 60
+        assert time.monotonic() - began_s < 240
     took_s = time.monotonic() - began_s
     consumer.close()
     assert offsets == list(range(count))
@@ -167,7 +167,7 @@ def test_a_batch_larger_than_the_quota_still_reaches_its_reader(
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     messages = []
     while len(messages) < 10:
-        more = consumer.consume(10, timeout=30)
+        more = consumer.consume(10, timeout=120)
         assert more, f"only {len(messages)} of 10 records came"
         messages += more
     consumer.close()

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from penstock.client.cluster import ClusterClient
-from penstock.client.connection import Connection
 from penstock.client.operations.transactions import list_transactions
-from penstock.spark import sink, sink_task
+from penstock.client.wire.cluster import ClusterClient
+from penstock.client.wire.connection import BrokerConnection
 from penstock.spark.options import write_options
+from penstock.spark.sink import sink
+from penstock.spark.sink import task as sink_task
 
 SCHEMA = StructType([StructField("key", BinaryType()), StructField("value", BinaryType())])
 QUERY_ID = "6c9ee3c6-9a0c-4a87-b6ad-a1a4d52a3c5e"
@@ -41,7 +42,7 @@ class Plug:
     seen: list[str] = field(default_factory=list)
 
     def wrap(self, send: Callable[..., Any]) -> Callable[..., Any]:
-        def request(connection: Connection, message: Any, *rest: Any, **named: Any) -> Any:
+        def request(connection: BrokerConnection, message: Any, *rest: Any, **named: Any) -> Any:
             if self.is_out:
                 raise Dead
             self.seen.append(type(message).__name__)
@@ -82,7 +83,7 @@ class Driver:
         monkeypatch.undo()
         monkeypatch.setattr(sink, "_tidied", set())
         monkeypatch.setattr(sink_task, "_clusters", {})
-        monkeypatch.setattr(Connection, "request", plug.wrap(Connection.request))
+        monkeypatch.setattr(BrokerConnection, "request", plug.wrap(BrokerConnection.request))
 
     def write(self, batch_id: int, task: int, rows: Sequence[int]) -> Any:
         self.monkeypatch.setattr(sink, "_task_context", lambda: Context(task, batch_id))
@@ -135,13 +136,13 @@ def consumed(address: str, topic: str) -> list[confluent_kafka.Message]:
         }
     )
     try:
-        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = consumer.list_topics(topic, timeout=120).topics[topic].partitions
         beginning = confluent_kafka.OFFSET_BEGINNING
         consumer.assign([confluent_kafka.TopicPartition(topic, p, beginning) for p in partitions])
         found: list[confluent_kafka.Message] = []
         ended: set[int] = set()
         while len(ended) < len(partitions):
-            message = consumer.poll(10)
+            message = consumer.poll(60)
             assert message is not None, "the topic could not be read to its end"
             if message.error() is None:
                 found.append(message)
@@ -168,7 +169,7 @@ def until_stored(address: str, topic: str, count: int) -> None:
     try:
         beginning = confluent_kafka.OFFSET_BEGINNING
         consumer.assign([confluent_kafka.TopicPartition(topic, 0, beginning)])
-        left, deadline_s = count, time.monotonic() + 60
+        left, deadline_s = count, time.monotonic() + 180
         while left and time.monotonic() < deadline_s:
             message = consumer.poll(1)
             left -= message is not None and message.error() is None

@@ -8,9 +8,13 @@ import confluent_kafka
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from tests.support import batches
 from tests.support.broker import BrokerProcess
 from tests.support.spark_topics import FIRST_MS, Topic
+from tests.support.wire import RawConnection
 
+from penstock.pipelines import declaration as pipelines
+from penstock.pipelines.queries import dead_letters_of, topic_frame
 from penstock.schemas.dead_letters import cause_of, own_headers
 from penstock.spark import formats
 
@@ -66,7 +70,7 @@ def run(frame: DataFrame, broker: BrokerProcess, checkpoint: Path) -> None:
     writer = frame.writeStream.format("penstock").option("checkpointLocation", str(checkpoint))
     writer = writer.option("kafka.bootstrap.servers", broker.address)
     query = writer.trigger(availableNow=True).start()
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(300)
 
 
 def values(count: int) -> list[bytes]:
@@ -149,6 +153,47 @@ def test_a_batch_that_fails_after_dead_letters_were_written_leaves_none_and_doub
     assert dead == sorted(f"torn.in-{p}@{n}" for p in (0, 1) for n in range(2, 30, 3))
     ids = sorted(json.loads(r.value or b"")["id"] for r in read_all(shared_broker, "torn.out"))
     assert ids == sorted([n for n in range(30) if n % 3 != 2] * 2)
+
+
+def test_a_batch_that_cannot_be_read_costs_a_pipeline_only_its_own_records(
+    spark: SparkSession, shared_broker: BrokerProcess, tmp_path: Path
+) -> None:
+    """As the queries of `penstock pipeline run` read it: one for the rows, one for the rest."""
+    for name in ("unread.out", "unread.dead"):
+        Topic(shared_broker.port, name)
+    topic = Topic(shared_broker.port, "unread.in")
+    topic.put([b'{"id": 0}'])
+    damaged = batches.batch([b"", b""], attributes=1, records=b"\x1f\x8bno gzip")
+    with RawConnection(shared_broker.port) as connection:
+        connection.produce_one("unread.in", damaged)
+    topic.put([b"broken", b'{"id": 4}'])
+    source = pipelines.Topic("unread.in", value="id long", dead_letter="unread.dead")
+    settings = {"bootstrap.servers": shared_broker.address}
+    places = [{"group": name, "checkpoint": tmp_path / name} for name in ("rows", "dead")]
+    rows = topic_frame(spark, source, settings=settings, **places[0]).select("id")
+    output = formats.encode(rows.selectExpr("struct(id) AS value"), formats.Json())
+    run(output.selectExpr("'unread.out' AS topic", "value"), shared_broker, tmp_path / "rows")
+    output = pipelines.DeadLetters("unread.dead", source)
+    letters = dead_letters_of(spark, output, settings=settings, **places[1])
+    run(letters, shared_broker, tmp_path / "dead")
+    found = [json.loads(r.value or b"")["id"] for r in read_all(shared_broker, "unread.out")]
+    assert found == [0, 4]
+    dead = read_all(shared_broker, "unread.dead")
+    assert [(r.value, cause_of(r.headers).origin) for r in dead] == [
+        (None, "unread.in-0@1..2"),
+        (b"broken", "unread.in-0@3"),
+    ]
+    reader = spark.read.format("penstock").option("subscribe", "unread.in")
+    reader = reader.option("kafka.bootstrap.servers", shared_broker.address)
+    nulls = reader.option("onUnreadableBatch", "null").load().select("offset", "value").collect()
+    assert [(row.offset, row.value is None) for row in nulls] == [
+        (0, False),
+        (1, True),
+        (3, False),
+        (4, False),
+    ]
+    with pytest.raises(Exception, match=r"unread.in-0 with the offsets 1 to 2 cannot be read"):
+        reader.option("onUnreadableBatch", "fail").load().collect()
 
 
 def test_key_and_value_decoded_together_leave_both_unchanged_in_a_dead_letter(

@@ -10,27 +10,25 @@ import json
 import os
 import random
 import signal
-import subprocess
-import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-import confluent_kafka
 import psutil
 import pytest
 from tests.conftest import IS_LONG
 from tests.integration.spark.crashing import consumed, left_open
+from tests.integration.spark.killing import DriverProcess, Feeder
 from tests.integration.spark.sink_process import INPUT, OUTPUT
 from tests.support.broker import BrokerProcess
 from tests.support.fixtures import StartBroker
-from tests.support.processes import ROOT, assert_group_is_gone, python
+from tests.support.processes import assert_group_is_gone
 from tests.support.waiting import eventually
 
-from penstock.client.cluster import ClusterClient
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import PenstockError
-from penstock.spark.transactional import Ledger, QueryNames
+from penstock.spark.sink.transactional import BatchLedger, QueryNames
 
 PARTITIONS = 3
 KEYS = 7
@@ -40,63 +38,37 @@ PLANNED, WRITING, DECIDED, DONE, ANYWHERE = "planned", "writing", "decided", "do
 STEPS = (PLANNED, WRITING, DECIDED, DONE, ANYWHERE)
 
 
-class DriverProcess:
-    """The driver with its JVM and its Python workers, started again whenever it is gone."""
+class SinkDriver(DriverProcess):
+    """A driver whose steps are read from its checkpoint."""
 
     def __init__(self, address: str, directory: Path) -> None:
-        self.address = address
-        self.directory = directory
+        super().__init__("tests.integration.spark.sink_process", address, directory)
         self.checkpoint = directory / "checkpoint"
-        self.starts = 0
-        self._process: subprocess.Popen[bytes] | None = None
 
     def ensure(self) -> None:
-        """Start it unless it runs."""
-        if self._process is not None and self._process.poll() is None:
-            return
-        self.kill()
-        self.starts += 1
-        command = [python(), "-m", "tests.integration.spark.sink_process"]
-        with (self.directory / f"driver-{self.starts}.log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [*command, self.address, str(self.directory)],
-                cwd=ROOT,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        """Start it unless it runs; nothing of an earlier one is left then."""
+        if not self.runs:
+            self.kill()
+        super().ensure()
 
     def kill(self) -> None:
         """SIGKILL to all of it at once, as when a machine dies."""
-        if self._process is None:
+        if self.process is None:
             return
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        assert_group_is_gone(self._process.pid)
-        self._process = None
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        assert_group_is_gone(self.process.pid)
+        self.process = None
 
     def kill_a_worker(self, chance: random.Random) -> bool:
         """SIGKILL to one Python worker; False when there is none now."""
-        workers = self._workers()
+        workers = self.workers()
         if not workers:
             return False
         with contextlib.suppress(psutil.NoSuchProcess):
             chance.choice(workers).kill()
         return True
-
-    def _workers(self) -> list[psutil.Process]:
-        if self._process is None:
-            return []
-        try:
-            family = psutil.Process(self._process.pid).children(recursive=True)
-            return [each for each in family if "daemon" in " ".join(each.parent().cmdline())]
-        except (psutil.NoSuchProcess, AttributeError):
-            return []
-
-    @property
-    def log_end(self) -> str:
-        return (self.directory / f"driver-{self.starts}.log").read_text(errors="replace")[-3000:]
 
     @property
     def latest_planned(self) -> int:
@@ -121,30 +93,15 @@ class DriverProcess:
         return QueryNames(prefix="penstock-spark", query_id=query_id)
 
 
-class Feeder(threading.Thread):
-    """Writes numbered rows, as many as the driver can take, until told to stop."""
+class RowFeeder(Feeder):
+    """As many rows as the driver can take."""
 
-    def __init__(self, address: str) -> None:
-        super().__init__(daemon=True)
-        self.count = 0
-        self.stopping = threading.Event()
-        self._producer = confluent_kafka.Producer(
-            {"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 5}
-        )
+    rows_at_once = 5
+    every_s = 0.02
 
-    def run(self) -> None:
-        while not self.stopping.wait(0.02):
-            for number in range(self.count, self.count + 5):
-                self._producer.produce(INPUT, b"%d" % number, b"%d" % (number % KEYS))
-            self.count += 5
-            self._producer.poll(0)
-
-    def stop(self) -> int:
-        """How many rows there are now, all stored."""
-        self.stopping.set()
-        self.join()
-        assert self._producer.flush(60) == 0
-        return self.count
+    def write(self, number: int) -> None:
+        """A row of one of the keys."""
+        self.producer.produce(INPUT, b"%d" % number, b"%d" % (number % KEYS))
 
 
 class Rig:
@@ -152,7 +109,7 @@ class Rig:
 
     def __init__(self, broker: BrokerProcess, directory: Path, chance: random.Random) -> None:
         self.broker = broker
-        self.driver = DriverProcess(broker.address, directory)
+        self.driver = SinkDriver(broker.address, directory)
         self.chance = chance
 
     def run_until(self, is_there: Callable[[], bool], what: str) -> None:
@@ -163,7 +120,7 @@ class Rig:
             return is_there()
 
         try:
-            eventually(look, timeout_s=90, every_s=0.002, what=what)
+            eventually(look, timeout_s=240, every_s=0.002, what=what)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.driver.log_end}") from None
 
@@ -193,7 +150,7 @@ class Rig:
             return -1
         try:
             with ClusterClient(self.broker.address) as cluster:
-                decision = Ledger(cluster, names).latest()
+                decision = BatchLedger(cluster, names).latest()
         except PenstockError:
             return -1
         return -1 if decision is None else decision.batch_id
@@ -221,7 +178,7 @@ def rounds(chance: random.Random) -> list[tuple[str, str]]:
     return struck
 
 
-@pytest.mark.timeout(900 if IS_LONG else 600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(5 if IS_LONG else 1))
 def test_rows_arrive_once_and_in_order_whatever_is_killed(
     start_broker: StartBroker, tmp_path: Path, seed: int
@@ -230,7 +187,7 @@ def test_rows_arrive_once_and_in_order_whatever_is_killed(
     broker = start_broker(BROKER)
     for topic in (INPUT, OUTPUT):
         create(broker.address, topic)
-    feeder = Feeder(broker.address)
+    feeder = RowFeeder(broker.address)
     rig = Rig(broker, tmp_path, chance)
     feeder.start()
     try:

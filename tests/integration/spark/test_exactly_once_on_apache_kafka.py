@@ -16,7 +16,7 @@ from tests.integration.spark.test_exactly_once_steps import (
 from tests.support.apache_kafka import CURRENT, KafkaProcess
 from tests.support.outside import needs
 
-from penstock.client import transaction_control
+from penstock.client.wire import transaction_control
 
 pytestmark = pytest.mark.kafka
 

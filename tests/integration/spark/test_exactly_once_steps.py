@@ -23,11 +23,11 @@ from tests.support.fixtures import StartBroker
 from tests.support.processes import python
 from tests.support.waiting import eventually
 
-from penstock.client import transaction_control
-from penstock.client.cluster import ClusterClient
 from penstock.client.operations.group_offsets import group_offsets
 from penstock.client.operations.transactions import fence_producers
-from penstock.spark.transactional import DeliveryError, QueryNames
+from penstock.client.wire import transaction_control
+from penstock.client.wire.cluster import ClusterClient
+from penstock.spark.sink.transactional import DeliveryError, QueryNames
 
 TASKS = 3
 
@@ -76,7 +76,7 @@ def test_what_is_noted_for_replays_shows_nobody_a_lag(
             assert group_offsets(cluster, group) == {}
     tool = [python(), "-m", "penstock.cli.main", "consumer-groups", "--all-groups", "--describe"]
     shown = subprocess.run(
-        [*tool, "--bootstrap-server", broker.address], capture_output=True, text=True, timeout=60
+        [*tool, "--bootstrap-server", broker.address], capture_output=True, text=True, timeout=120
     )
     assert shown.returncode == 0, shown.stderr
     assert not [line for line in shown.stdout.splitlines() if line.startswith("noted-")]

@@ -24,7 +24,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess]:
         made.start()
         admin = AdminClient({"bootstrap.servers": made.address})
         for future in admin.create_topics([NewTopic("t", 2, 1)]).values():
-            future.result(30)
+            future.result(120)
         fill(made)
         yield made
 
@@ -43,7 +43,7 @@ def fill(kafka: KafkaProcess) -> None:
         producer.begin_transaction()
         for n in range(30 if number == 0 else 10):
             producer.produce("t", b"%d" % n, partition=n % 2, headers=[("h", b"1")])
-        producer.flush(60)
+        producer.flush(120)
         end(60)
 
 

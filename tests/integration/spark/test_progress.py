@@ -22,7 +22,7 @@ def described(broker: BrokerProcess, group: str) -> dict[int, tuple[str, str, st
     """By partition: current offset, log end offset and lag, as the tool prints them."""
     tool = [sys.executable, "-m", "penstock.cli.main", "consumer-groups"]
     command = [*tool, "--bootstrap-server", broker.address, "--describe", "--group", group]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith(group)]
     return {int(line[2]): (line[3], line[4], line[5]) for line in lines}
 
@@ -51,14 +51,14 @@ def test_the_group_tool_shows_the_lag_while_the_query_works_and_when_it_has_caug
     try:
         group = f"lag-of-{query.id}"
         caught_up = {0: ("5", "5", "0"), 1: ("3", "3", "0")}
-        eventually(lambda: described(shared_broker, group) == caught_up, timeout_s=60, every_s=0.2)
+        eventually(lambda: described(shared_broker, group) == caught_up, timeout_s=120, every_s=0.2)
         free.clear()
         topic.put([b"b"] * 7)
         behind = {0: ("5", "12", "7"), 1: ("3", "3", "0")}
-        eventually(lambda: described(shared_broker, group) == behind, timeout_s=60, every_s=0.2)
+        eventually(lambda: described(shared_broker, group) == behind, timeout_s=120, every_s=0.2)
         free.set()
         caught_up = {0: ("12", "12", "0"), 1: ("3", "3", "0")}
-        eventually(lambda: described(shared_broker, group) == caught_up, timeout_s=60, every_s=0.2)
+        eventually(lambda: described(shared_broker, group) == caught_up, timeout_s=120, every_s=0.2)
     finally:
         free.set()
         query.stop()
@@ -114,7 +114,7 @@ def test_a_group_with_members_of_its_own_is_named_as_the_reason(
     member = confluent_kafka.Consumer(settings)
     try:
         member.subscribe(["shared"])
-        eventually(lambda: member.poll(0.2) or member.assignment(), timeout_s=60)
+        eventually(lambda: member.poll(0.2) or member.assignment(), timeout_s=120)
         options = {"subscribe": "shared", "kafka.group.id": "theirs"}
         with pytest.raises(StreamingQueryException, match="committed to the group 'theirs'"):
             run_available(stream(spark, shared_broker, **options), tmp_path, Seen())

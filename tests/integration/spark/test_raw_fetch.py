@@ -5,12 +5,12 @@ from tests.support.broker import BrokerProcess
 from tests.support.spark_topics import Topic
 
 from penstock.client.admin import Admin
-from penstock.client.raw_cluster import cluster_for
-from penstock.client.raw_fetch import OffsetGone, PartitionFetcher, TopicGone
 from penstock.client.values import TopicPartition
+from penstock.client.wire.raw_cluster import cluster_for
+from penstock.client.wire.raw_fetch import OffsetGone, PartitionFetcher, TopicGone
 from penstock.errors import CorruptRecord
-from penstock.spark.arrow_records import decode
-from penstock.spark.batch_walk import offset_after
+from penstock.spark.columns.arrow_records import decode
+from penstock.spark.columns.batch_walk import offset_after
 
 
 def settings(broker: BrokerProcess) -> dict[str, str]:

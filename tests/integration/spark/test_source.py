@@ -165,16 +165,16 @@ def test_committed_reads_skip_aborted_and_open_transactions(
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": shared_broker.address, "transactional.id": "deals"}
     )
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     for word, end in ((b"no", producer.abort_transaction), (b"yes", producer.commit_transaction)):
         producer.begin_transaction()
         for _ in range(3):
             producer.produce("deals", word)
-        producer.flush(30)
+        producer.flush(120)
         end(30)
     producer.begin_transaction()
     producer.produce("deals", b"maybe")
-    producer.flush(30)
+    producer.flush(120)
 
     def values(level: str) -> list[bytes]:
         options = {"subscribe": "deals", "kafka.isolation.level": level}
@@ -183,7 +183,7 @@ def test_committed_reads_skip_aborted_and_open_transactions(
 
     assert values("read_committed") == [b"yes"] * 3
     assert values("read_uncommitted") == [b"no"] * 3 + [b"yes"] * 3 + [b"maybe"]
-    producer.abort_transaction(30)
+    producer.abort_transaction(120)
 
 
 def test_offsets_that_are_gone_are_named_or_left_out(

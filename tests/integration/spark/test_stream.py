@@ -56,13 +56,13 @@ def test_partitions_and_topics_that_appear_are_read_from_their_beginning(
     first.put([b"a"] * 3)
     frame = stream(spark, shared_broker, subscribePattern="grows[.].*", startingOffsets="latest")
     with running(frame, tmp_path, seen) as query:
-        eventually(lambda: (tmp_path / "metadata").exists() and query.lastProgress, timeout_s=60)
+        eventually(lambda: (tmp_path / "metadata").exists() and query.lastProgress, timeout_s=120)
         Topic(shared_broker.port, "grows.two").put([b"b"] * 2)
         with Admin({"bootstrap.servers": shared_broker.address}) as admin:
             admin.create_partitions({"grows.one": NewPartitions(total_count=2)})
         first.put([b"c"] * 4, partition=1)
         wanted = offsets("grows.one", 1, range(4)) + offsets("grows.two", 0, range(2))
-        eventually(lambda: seen.rows == wanted, timeout_s=60, what="the new partitions")
+        eventually(lambda: seen.rows == wanted, timeout_s=120, what="the new partitions")
 
 
 def test_a_batch_waits_for_enough_offsets_unless_the_delay_is_over(
@@ -78,11 +78,11 @@ def test_a_batch_waits_for_enough_offsets_unless_the_delay_is_over(
         maxTriggerDelay="1h",
     )
     with running(frame, tmp_path, seen):
-        eventually(lambda: len(seen.rows) == 1, timeout_s=60, what="the first batch")
+        eventually(lambda: len(seen.rows) == 1, timeout_s=120, what="the first batch")
         for _ in range(9):
             topic.put([b"b"])
         topic.put([b"c"] * 2)
-        eventually(lambda: len(seen.rows) == 12, timeout_s=60, what="enough offsets")
+        eventually(lambda: len(seen.rows) == 12, timeout_s=120, what="enough offsets")
     assert sorted(len(batch) for batch in seen.batches.values())[-1] >= 10
 
 
@@ -204,9 +204,9 @@ def test_a_query_lives_through_a_broker_that_is_killed_and_comes_back(
     topic, seen = Topic(broker.port, "survivor"), Seen()
     topic.put([b"a"] * 5)
     with running(stream(spark, broker, subscribe="survivor"), tmp_path / "query", seen):
-        eventually(lambda: len(seen.rows) == 5, timeout_s=60)
+        eventually(lambda: len(seen.rows) == 5, timeout_s=120)
         broker.kill()
         broker.start()
         topic.put([b"b"] * 5)
-        eventually(lambda: len(seen.rows) >= 10, timeout_s=60)
+        eventually(lambda: len(seen.rows) >= 10, timeout_s=120)
     assert seen.rows == offsets("survivor", 0, range(10))

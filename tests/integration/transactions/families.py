@@ -16,7 +16,7 @@ import kafka
 import kafka.errors
 from kafka.structs import OffsetAndMetadata
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 
 
 class Fenced(Exception):

@@ -18,7 +18,7 @@ from tests.support.processes import HOST
 from tests.support.waiting import eventually
 from tests.support.wire import RawConnection
 
-from penstock.client.connection import Connection
+from penstock.client.wire.connection import BrokerConnection
 from penstock.protocol.messages.describe_transactions import DescribeTransactionsRequest
 
 Start = Callable[..., TransactionalProducer]
@@ -48,7 +48,7 @@ def create(broker: BrokerProcess, topic: str) -> str:
 
 
 def described(broker: BrokerProcess, transactional_id: str) -> Any:
-    with Connection(HOST, broker.port) as connection:
+    with BrokerConnection(HOST, broker.port) as connection:
         request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
         (state,) = connection.request(request).transaction_states
     return state

@@ -28,7 +28,7 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
-    "log.segment.bytes": "200000",
+    "internal.segment.bytes": "200000",
 }
 
 
@@ -101,7 +101,7 @@ class Feeder:
     def stop(self) -> None:
         self._stopping.set()
         self._thread.join()
-        assert self._producer.flush(60) == 0
+        assert self._producer.flush(120) == 0
 
 
 def read_output(address: str) -> dict[int, list[bytes]]:
@@ -119,7 +119,7 @@ def read_output(address: str) -> dict[int, list[bytes]]:
     found: dict[int, list[bytes]] = defaultdict(list)
     ended: set[int] = set()
     while len(ended) < PARTITIONS:
-        message = consumer.poll(30)
+        message = consumer.poll(120)
         assert message is not None, "the output cannot be read to its end"
         if message.error() is None:
             found[message.partition()].append(message.value())
@@ -140,7 +140,7 @@ def disturb(broker: BrokerProcess, workers: list[Worker], chance: random.Random)
             worker.ensure()
         return sum(worker.committed for worker in workers) >= wanted
 
-    eventually(has_moved, timeout_s=60, every_s=0.01 + chance.random() / 50)
+    eventually(has_moved, timeout_s=240, every_s=0.01 + chance.random() / 50)
     victim = chance.choice([*workers, broker, None])
     if victim is None:
         for worker in workers:
@@ -175,7 +175,7 @@ def test_every_input_is_in_the_output_exactly_once(
                 worker.ensure()
             return sum(map(len, read_output(broker.address).values())) >= total
 
-        eventually(is_all_there, timeout_s=120, every_s=0.5)
+        eventually(is_all_there, timeout_s=300, every_s=0.5)
     finally:
         for worker in workers:
             worker.kill()

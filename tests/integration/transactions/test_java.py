@@ -14,9 +14,9 @@ from tests.support.outside import needs
 from tests.support.processes import HOST
 from tests.support.wire import RawConnection
 
-from penstock.client.connection import Connection
+from penstock.client.wire.connection import BrokerConnection
 from penstock.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from penstock.transactions.transaction import State
+from penstock.transactions.transaction import TransactionState
 
 PROGRAM = Path(__file__).parent / "java" / "Transactions.java"
 TOPIC = "orders"
@@ -34,7 +34,7 @@ def run(broker: BrokerProcess, jars: str) -> list[str]:
 
 
 def epoch_of(broker: BrokerProcess) -> int:
-    with Connection(HOST, broker.port) as connection:
+    with BrokerConnection(HOST, broker.port) as connection:
         request = DescribeTransactionsRequest(transactional_ids=["java"])
         (state,) = connection.request(request).transaction_states
     assert state.transaction_state == "CompleteCommit"
@@ -74,9 +74,13 @@ def test_kafkas_own_decoder_reads_our_state_log(start_broker: StartBroker) -> No
     records = decoded(broker, needs(CURRENT))
     assert {record["version"] for record in records} == {"1"}
     values = [record["data"] for record in records]
-    statuses = [State(value["transactionStatus"]) for value in values]
-    assert statuses[0] is State.EMPTY
-    assert statuses[-3:] == [State.ONGOING, State.PREPARE_COMMIT, State.COMPLETE_COMMIT]
+    statuses = [TransactionState(value["transactionStatus"]) for value in values]
+    assert statuses[0] is TransactionState.EMPTY
+    assert statuses[-3:] == [
+        TransactionState.ONGOING,
+        TransactionState.PREPARE_COMMIT,
+        TransactionState.COMPLETE_COMMIT,
+    ]
     epochs = [value["producerEpoch"] for value in values]
     assert epochs == sorted(epochs)
     assert {value["producerId"] for value in values} == {
@@ -93,6 +97,6 @@ def decoded(broker: BrokerProcess, jars: Path) -> list[dict[str, Any]]:
     files = ",".join(str(path) for path in sorted(logs) if path.stat().st_size)
     command = ["java", "-Xmx256m", "-cp", f"{jars}/*", "org.apache.kafka.tools.DumpLogSegments"]
     command += ["--transaction-log-decoder", "--files", files]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return [json.loads(found) for found in re.findall(r" payload: (\{.*\})", done.stdout)]

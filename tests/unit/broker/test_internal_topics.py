@@ -3,11 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.broker.internal_topics import (
-    CONSUMER_OFFSETS,
-    TRANSACTION_STATE,
-    plan_for,
-)
+from penstock.broker.internal_topics import plan_for
+from penstock.cluster.topics.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from penstock.config.broker import BrokerConfig
 from penstock.replica.state_log import java_hash, partition_for
 

@@ -11,7 +11,7 @@ from penstock.broker.visible import (
     offline_replicas,
     reachable,
 )
-from penstock.cluster.image import (
+from penstock.cluster.image.image import (
     NO_LEADER,
     BrokerImage,
     ClusterImage,

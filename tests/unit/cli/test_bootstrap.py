@@ -12,6 +12,7 @@ from penstock.errors import CommandError
 def given(*argv: str, settings: dict[str, object] | None = None) -> str:
     parser = ToolParser("tool", "It tools.")
     add_bootstrap(parser, zookeeper=True, broker_list=True)
+    parser.flag("list", "List.")
     return bootstrap_of(parser, parser.parse(argv), settings)
 
 
@@ -23,7 +24,7 @@ def test_new_and_old_options_name_the_cluster() -> None:
 
 def test_without_any_the_option_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        given()
+        given("--list")
     assert 'Missing required argument "[bootstrap-server]"' in capsys.readouterr().err
 
 

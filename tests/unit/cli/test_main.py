@@ -88,7 +88,7 @@ def test_the_broker_starts_without_the_clients() -> None:
     """A broker must be up in a blink; librdkafka alone takes longer to load."""
     code = (
         "import sys; from penstock.cli.main import main; main(['--help']);"
-        "import penstock.cli.tools.server;"
+        "import penstock.cli.tools.servers.server;"
         "print([m for m in sys.modules if 'confluent' in m or m.startswith('penstock.client')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.cli.offset_reset import (
-    Range,
     export_plan,
     parse_datetime,
     parse_duration,
@@ -16,6 +15,7 @@ from penstock.cli.offset_reset import (
     reset_table,
     within,
 )
+from penstock.client.operations.group_reset import OffsetBounds
 from penstock.client.values import TopicPartition
 from penstock.errors import CommandError
 
@@ -127,14 +127,16 @@ def test_an_exported_plan_reads_back_the_same(plan: dict[str, dict[TopicPartitio
 @given(st.integers(-100, 100), st.integers(0, 50), st.integers(0, 50))
 def test_offsets_are_moved_into_what_the_partition_has(wanted: int, first: int, size: int) -> None:
     told: list[str] = []
-    settled = within({ORDERS: wanted}, {ORDERS: Range(first, first + size)}, told.append)
+    settled = within({ORDERS: wanted}, {ORDERS: OffsetBounds(first, first + size)}, told.append)
     assert first <= settled[ORDERS] <= first + size
     assert bool(told) == (settled[ORDERS] != wanted)
 
 
 def test_a_moved_offset_is_told_as_kafka_tells_it() -> None:
     told: list[str] = []
-    within({ORDERS: 99, PAID: 1}, {ORDERS: Range(0, 10), PAID: Range(5, 9)}, told.append)
+    within(
+        {ORDERS: 99, PAID: 1}, {ORDERS: OffsetBounds(0, 10), PAID: OffsetBounds(5, 9)}, told.append
+    )
     assert told == [
         "New offset (99) is higher than latest offset for topic partition orders-0. "
         "Value will be set to 10.",

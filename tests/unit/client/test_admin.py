@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from penstock.client.admin import Admin
+from penstock.client.errors import IllegalStateError
 from penstock.client.operations.configs import (
     ConfigChange,
     ConfigResource,
@@ -293,3 +294,11 @@ def test_a_brokers_settings_are_changed_at_that_broker(
     assert ApiKey.INCREMENTAL_ALTER_CONFIGS in [api for api, _ in second_stub.asked]
     (config,) = seen[0].resources[0].configs
     assert (config.config_operation, config.value) == (Operation.DELETE, None)
+
+
+def test_a_closed_admin_says_that_it_is_closed() -> None:
+    admin = Admin(bootstrap_servers="127.0.0.1:1")
+    admin.close()
+    with pytest.raises(IllegalStateError, match="after the Admin has been closed"):
+        admin.list_topics()
+    admin.close()

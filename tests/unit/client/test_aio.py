@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.client.aio import AsyncConsumer, AsyncProducer
+from penstock.client.errors import IllegalStateError
 from penstock.client.values import TopicPartition
 
 SIMULATED = {"bootstrap.servers": "simulated", "test.mock.num.brokers": 1, "linger.ms": 0}
@@ -84,5 +85,22 @@ def test_records_in_the_hand_of_a_cancelled_poll_are_not_lost() -> None:
                 except TimeoutError:
                     continue
             assert read == 1
+
+    asyncio.run(scenario())
+
+
+def test_closed_clients_say_that_they_are_closed() -> None:
+    async def scenario() -> None:
+        producer = AsyncProducer({**SIMULATED, "acks": "1"})
+        await producer.send("t", "v", partition=0, headers={"a": "1"}, timestamp=5)
+        consumer = await consumer_of(producer)
+        await consumer.close()
+        await producer.close()
+        with pytest.raises(IllegalStateError, match="This consumer has already been closed"):
+            await consumer.poll(1)
+        with pytest.raises(IllegalStateError, match="after producer has been closed"):
+            await producer.send("t", "v")
+        await consumer.close()
+        await producer.close()
 
     asyncio.run(scenario())

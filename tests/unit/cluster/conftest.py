@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from penstock.cluster import znodes
-from penstock.cluster.controller import AskEnds, Controller, ControlSettings, NewTopic
-from penstock.cluster.image import Endpoint, TopicImage
-from penstock.cluster.registration import Newcomer, Registration, prepare_tree, register
-from penstock.cluster.transition import Expanded, Facts, Shrunk, transition
+from penstock.cluster.control.controller import AskEnds, Controller, ControlSettings, TopicToCreate
+from penstock.cluster.image.image import Endpoint, TopicImage
+from penstock.cluster.registration import BrokerRegistration, Newcomer, prepare_tree, register
+from penstock.cluster.transition import Expanded, Shrunk, TransitionFacts, transition
 from penstock.cluster.znodes import PreviousShutdown, TopicNode
-from penstock.meta.sqlite import SqliteStore
+from penstock.meta.sqlite.store import SqliteStore
 from penstock.meta.store import MetaStore, SessionState, Set
 
 Wrap = Callable[[SqliteStore], MetaStore]
@@ -67,7 +67,7 @@ class Cluster:
         *,
         rack: str | None = None,
         prev_shutdown: PreviousShutdown = PreviousShutdown.CLEAN,
-    ) -> Registration:
+    ) -> BrokerRegistration:
         store = await self.session(broker_id)
         await prepare_tree(store, cluster_id="test-cluster")
         who = newcomer(broker_id, rack=rack, prev_shutdown=prev_shutdown)
@@ -105,7 +105,7 @@ class Cluster:
         state = znodes.decode_state(paths[1], found[0], found[1].version)
         replicas = TopicNode.decode(paths[0], node[0]).partitions[partition]
         names = await store.children(znodes.BROKER_IDS)
-        facts = Facts(replicas=replicas, active=frozenset(map(int, names)))
+        facts = TransitionFacts(replicas=replicas, active=frozenset(map(int, names)))
         after = transition(state, event, facts)
         if after is state:
             return False
@@ -129,7 +129,7 @@ class Cluster:
         controller: Controller, name: str, *replicas: tuple[int, ...], **configs: str
     ) -> TopicImage:
         """Make a topic whose partitions have these replicas."""
-        new = NewTopic(
+        new = TopicToCreate(
             name=name,
             partition_count=-1,
             replication_factor=-1,
@@ -150,7 +150,7 @@ class Cluster:
         **configs: str,
     ) -> TopicImage:
         """Make a topic, in which settings are written with underscores."""
-        new = NewTopic(
+        new = TopicToCreate(
             name=name,
             partition_count=partitions,
             replication_factor=factor,

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from penstock.cluster import znodes
 from penstock.cluster.registration import (
+    BrokerRegistration,
     Newcomer,
-    Registration,
     judge_previous_shutdown,
+    load_fence,
     prepare_tree,
     register,
-    stored_fence,
     withdraw,
 )
 from penstock.cluster.znodes import BrokerNode, FenceNode, FenceState, PreviousShutdown
@@ -117,11 +117,11 @@ async def test_a_registration_is_one_step_with_the_broker_epoch(cluster: Any) ->
     kept = FenceNode.decode("/x", fence_node[0])
     assert (kept.state, kept.prev_shutdown) == (FenceState.STARTING, CLEAN)
     assert fence_node[1].version == registration.fence_version
-    assert await stored_fence(store, 3) == kept
+    assert await load_fence(store, 3) == kept
 
 
 async def test_every_start_gets_a_higher_epoch_and_fence_version(cluster: Any) -> None:
-    seen: list[Registration] = []
+    seen: list[BrokerRegistration] = []
     for _ in range(3):
         seen.append(await cluster.register(0))
         await cluster.stop(0)
@@ -136,10 +136,10 @@ async def test_a_broker_that_lost_records_stays_so_until_it_was_active(cluster: 
     await cluster.stop(0)
     # Down again before any controller saw it, now by a mere crash.
     await cluster.register(0, prev_shutdown=CRASH)
-    kept = await stored_fence(await cluster.session(0), 0)
+    kept = await load_fence(await cluster.session(0), 0)
     assert kept is not None and kept.prev_shutdown is LOSSY
     await cluster.elect(0)
-    kept = await stored_fence(await cluster.session(0), 0)
+    kept = await load_fence(await cluster.session(0), 0)
     assert kept is not None and kept.prev_shutdown is CLEAN
     assert kept.state is FenceState.ACTIVE
 
@@ -149,7 +149,7 @@ async def test_the_epoch_that_was_active_is_kept_for_the_next_start(cluster: Any
     await cluster.elect(0)
     await cluster.stop(0)
     await cluster.register(0)
-    kept = await stored_fence(await cluster.session(0), 0)
+    kept = await load_fence(await cluster.session(0), 0)
     assert kept is not None and kept.epoch == registration.epoch
 
 
@@ -168,7 +168,7 @@ async def test_a_broker_withdraws_its_own_registration(cluster: Any) -> None:
 # One id, two brokers
 
 
-async def try_register(store: MetaStore, who: Newcomer, wait_s: float = 0) -> Registration:
+async def try_register(store: MetaStore, who: Newcomer, wait_s: float = 0) -> BrokerRegistration:
     return await register(store, who, now_ms=1, wait_s=wait_s)
 
 
@@ -265,5 +265,5 @@ async def test_a_fence_written_meanwhile_is_read_again(cluster: Any) -> None:
     meddled = Meddled(store, arrives=True)
     registration = await try_register(meddled, cluster.newcomer(0))  # type: ignore[arg-type]
     assert registration.fence_version == first.fence_version + 2
-    kept = await stored_fence(store, 0)
+    kept = await load_fence(store, 0)
     assert kept is not None and kept.prev_shutdown is LOSSY

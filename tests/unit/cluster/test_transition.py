@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.cluster.image import NO_LEADER, PartitionState
+from penstock.cluster.image.image import NO_LEADER, PartitionState
 from penstock.cluster.transition import (
     RECOVERED,
     RECOVERING,
     Elected,
     Event,
     Expanded,
-    Facts,
     MinIsrChanged,
     Preferred,
     Reassigned,
     Removed,
     Shrunk,
+    TransitionFacts,
     UncleanlyElected,
     initial_state,
     transition,
@@ -48,12 +48,12 @@ def state(
 def after(
     before: PartitionState, event: Event, active: frozenset[int] = ALL
 ) -> tuple[int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    changed = transition(before, event, Facts(replicas=REPLICAS, active=active))
+    changed = transition(before, event, TransitionFacts(replicas=REPLICAS, active=active))
     return changed.leader, changed.leader_epoch, changed.isr, changed.elr, changed.lke
 
 
 def unchanged(before: PartitionState, event: Event, active: frozenset[int] = ALL) -> bool:
-    return transition(before, event, Facts(replicas=REPLICAS, active=active)) is before
+    return transition(before, event, TransitionFacts(replicas=REPLICAS, active=active)) is before
 
 
 # Removal by the controller
@@ -131,7 +131,7 @@ def test_enough_in_sync_ends_eligibility() -> None:
 
 def test_the_one_last_known_leads_when_nobody_else_can_and_it_is_marked() -> None:
     before = state(NO_LEADER, isr=(), lke=(1,), min_isr=1)
-    changed = transition(before, Elected(), Facts(replicas=REPLICAS, active=ALL))
+    changed = transition(before, Elected(), TransitionFacts(replicas=REPLICAS, active=ALL))
     assert (changed.leader, changed.isr, changed.lke) == (1, (1,), ())
     assert changed.leader_recovery_state == RECOVERING
 
@@ -154,7 +154,7 @@ def test_a_partition_with_a_leader_needs_no_election() -> None:
 
 def test_a_regular_election_ends_recovery() -> None:
     before = state(NO_LEADER, isr=(1,))._replace(leader_recovery_state=RECOVERING)
-    changed = transition(before, Elected(), Facts(replicas=REPLICAS, active=ALL))
+    changed = transition(before, Elected(), TransitionFacts(replicas=REPLICAS, active=ALL))
     assert changed.leader_recovery_state == RECOVERED
 
 
@@ -169,7 +169,7 @@ def test_the_preferred_replica_takes_over_when_it_is_in_sync_and_active() -> Non
 def test_an_unclean_election_makes_one_broker_the_truth_and_is_marked() -> None:
     before = state(NO_LEADER, isr=(), elr=(1,), lke=(2,))
     changed = transition(
-        before, UncleanlyElected(3), Facts(replicas=REPLICAS, active=frozenset((2, 3)))
+        before, UncleanlyElected(3), TransitionFacts(replicas=REPLICAS, active=frozenset((2, 3)))
     )
     assert (changed.leader, changed.leader_epoch, changed.isr) == (3, 6, (3,))
     assert (changed.elr, changed.lke, changed.leader_recovery_state) == ((), (), RECOVERING)
@@ -223,7 +223,7 @@ def test_a_lower_minimum_that_is_met_ends_eligibility() -> None:
     changed = transition(
         state(isr=(1,), elr=(2,), lke=(3,)),
         MinIsrChanged(1),
-        Facts(replicas=REPLICAS, active=ALL),
+        TransitionFacts(replicas=REPLICAS, active=ALL),
     )
     assert (changed.min_isr, changed.elr, changed.lke) == (1, (), ())
     assert changed.leader_epoch == 5
@@ -231,13 +231,13 @@ def test_a_lower_minimum_that_is_met_ends_eligibility() -> None:
 
 def test_a_higher_minimum_keeps_what_is_eligible() -> None:
     changed = transition(
-        state(isr=(1,), elr=(2,)), MinIsrChanged(3), Facts(replicas=REPLICAS, active=ALL)
+        state(isr=(1,), elr=(2,)), MinIsrChanged(3), TransitionFacts(replicas=REPLICAS, active=ALL)
     )
     assert (changed.min_isr, changed.elr) == (3, (2,))
 
 
 def test_the_minimum_is_between_one_and_all_replicas() -> None:
-    facts = Facts(replicas=REPLICAS, active=ALL)
+    facts = TransitionFacts(replicas=REPLICAS, active=ALL)
     assert transition(state(), MinIsrChanged(9), facts).min_isr == 3
     assert transition(state(), MinIsrChanged(0), facts).min_isr == 1
     assert unchanged(state(min_isr=3), MinIsrChanged(9))
@@ -260,7 +260,9 @@ def reassigned(
     min_isr: int = 2,
     active: frozenset[int] = frozenset(range(1, 7)),
 ) -> PartitionState:
-    return transition(before, Reassigned(min_isr), Facts(replicas=replicas, active=active))
+    return transition(
+        before, Reassigned(min_isr), TransitionFacts(replicas=replicas, active=active)
+    )
 
 
 def test_a_reassignment_begins_with_a_new_epoch_of_the_same_leader() -> None:
@@ -308,7 +310,7 @@ replica_lists = st.permutations(range(5)).flatmap(
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[PartitionState, Facts]:
+def cases(draw: st.DrawFn) -> tuple[PartitionState, TransitionFacts]:
     replicas = draw(replica_lists)
     place = {r: draw(st.sampled_from(("isr", "elr", "lke", "out"))) for r in replicas}
     isr = tuple(r for r in replicas if place[r] == "isr")
@@ -323,7 +325,7 @@ def cases(draw: st.DrawFn) -> tuple[PartitionState, Facts]:
         lke=tuple(sorted(r for r in replicas if place[r] == "lke" and is_short)),
         partition_epoch=draw(st.integers(0, 9)),
     )
-    return made, Facts(replicas=replicas, active=draw(broker_sets))
+    return made, TransitionFacts(replicas=replicas, active=draw(broker_sets))
 
 
 events = st.one_of(
@@ -340,7 +342,7 @@ events = st.one_of(
 
 @given(cases(), events)
 def test_every_state_that_follows_is_sound(
-    case: tuple[PartitionState, Facts], event: Event
+    case: tuple[PartitionState, TransitionFacts], event: Event
 ) -> None:
     before, facts = case
     changed = transition(before, event, facts)
@@ -356,7 +358,7 @@ def test_every_state_that_follows_is_sound(
 
 @given(cases(), events)
 def test_the_leader_epoch_rises_exactly_when_the_leader_changes(
-    case: tuple[PartitionState, Facts], event: Event
+    case: tuple[PartitionState, TransitionFacts], event: Event
 ) -> None:
     before, facts = case
     changed = transition(before, event, facts)
@@ -367,7 +369,7 @@ def test_the_leader_epoch_rises_exactly_when_the_leader_changes(
 
 @given(cases(), events)
 def test_within_a_leader_epoch_only_the_leader_adds_to_the_in_sync_set(
-    case: tuple[PartitionState, Facts], event: Event
+    case: tuple[PartitionState, TransitionFacts], event: Event
 ) -> None:
     before, facts = case
     changed = transition(before, event, facts)
@@ -377,7 +379,7 @@ def test_within_a_leader_epoch_only_the_leader_adds_to_the_in_sync_set(
 
 @given(cases(), events)
 def test_nobody_inactive_is_elected_or_added(
-    case: tuple[PartitionState, Facts], event: Event
+    case: tuple[PartitionState, TransitionFacts], event: Event
 ) -> None:
     before, facts = case
     changed = transition(before, event, facts)
@@ -388,7 +390,7 @@ def test_nobody_inactive_is_elected_or_added(
 
 @given(cases(), events)
 def test_eligible_brokers_are_lost_only_to_power_cuts_or_when_enough_are_in_sync(
-    case: tuple[PartitionState, Facts], event: Event
+    case: tuple[PartitionState, TransitionFacts], event: Event
 ) -> None:
     before, facts = case
     changed = transition(before, event, facts)
@@ -400,7 +402,7 @@ def test_eligible_brokers_are_lost_only_to_power_cuts_or_when_enough_are_in_sync
 
 @given(cases(), brokers, st.booleans())
 def test_a_removed_broker_leads_nothing_and_is_in_sync_with_nothing(
-    case: tuple[PartitionState, Facts], broker: int, lossy: bool
+    case: tuple[PartitionState, TransitionFacts], broker: int, lossy: bool
 ) -> None:
     before, facts = case
     changed = transition(before, Removed(broker, lossy), facts)
@@ -413,7 +415,7 @@ def test_a_removed_broker_leads_nothing_and_is_in_sync_with_nothing(
 
 @given(cases(), replica_lists, st.integers(-1, 7))
 def test_a_reassignment_keeps_only_replicas_and_never_the_last_who_has_all(
-    case: tuple[PartitionState, Facts], replicas: tuple[int, ...], min_isr: int
+    case: tuple[PartitionState, TransitionFacts], replicas: tuple[int, ...], min_isr: int
 ) -> None:
     before, facts = case
     changed = transition(before, Reassigned(min_isr), facts._replace(replicas=replicas))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.cluster import znodes
-from penstock.cluster.image import Endpoint, PartitionState
+from penstock.cluster.image.image import Endpoint, PartitionState
 from penstock.cluster.znodes import (
     BrokerNode,
     FenceNode,

@@ -165,7 +165,7 @@ def test_the_two_names_of_a_broker_number_are_one() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"log_segment_bytes": "12"}, "log.segment.bytes is 12: it must be at least 14"),
+        ({"log_segment_bytes": "12"}, "log.segment.bytes is 12: it must be at least 1048576"),
         ({"num_partitions": "0"}, "num.partitions is 0: it must be at least 1"),
         ({"num_partitions": "many"}, "num.partitions is many: it must be a whole number"),
         ({"auto_create_topics_enable": "1"}, "auto.create.topics.enable is 1: it must be true or"),
@@ -260,13 +260,25 @@ def test_dynamic_settings_win_over_static_ones_and_the_brokers_own_over_the_clus
 
 
 def test_a_bad_entry_in_the_store_is_a_warning_and_the_others_hold() -> None:
-    stored = {"broker.id": "7", "no.such": "1", "message.max.bytes": "-5", "log.roll.ms": "9"}
+    stored = {"broker.id": "7", "message.max.bytes": "-5", "log.roll.ms": "9"}
     dynamic = config(broker_id="1").with_dynamic(stored, {})
     assert (dynamic.broker_id, dynamic.log_roll_ms) == (1, 9)
     assert dynamic.message_max_bytes == 1_048_588
     assert [warning.partition(": ")[0] for warning in dynamic.warnings] == [
         "a dynamic setting is left out"
-    ] * 3
+    ] * 2
+
+
+def test_a_setting_nobody_knows_stays_in_its_layer_and_is_warned_of() -> None:
+    dynamic = config().with_dynamic({"log.segment.byte": "1"}, {"no.such": "2", "log.roll.ms": "9"})
+    assert dynamic.log_roll_ms == 9
+    assert dynamic.cluster_wide == {"log.segment.byte": "1"}
+    assert dynamic.per_broker == {"no.such": "2", "log.roll.ms": "9"}
+    assert dynamic.warnings == (
+        "log.segment.byte is not a setting this broker knows: it is ignored,"
+        " did you mean log.segment.bytes?",
+        "no.such is not a setting this broker knows: it is ignored",
+    )
 
 
 def test_only_what_was_given_last_is_warned_of() -> None:

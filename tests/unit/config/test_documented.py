@@ -25,7 +25,7 @@ def test_a_row_says_whether_a_setting_acts_and_how_it_changes() -> None:
         "`log.segment.bytes`",
         "int",
         "`1073741824`",
-        "[14,...]",
+        "[1048576,...]",
         "The size at which a segment is full and the next begins.",
         "cluster",
         "yes",

@@ -9,12 +9,17 @@ import pytest
 
 from penstock.config.broker import BROKER_SETTINGS, load
 from penstock.config.fields import BrokerFields
-from penstock.config.listeners import Listener
+from penstock.config.listeners import ListenerAddress
 from penstock.config.settings import Password
 
 HINTS = get_type_hints(
     BrokerFields,
-    localns={"Mapping": Mapping, "Path": Path, "Listener": Listener, "Password": Password},
+    localns={
+        "Mapping": Mapping,
+        "Path": Path,
+        "ListenerAddress": ListenerAddress,
+        "Password": Password,
+    },
 )
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.config.listeners import (
-    Listener,
+    ListenerAddress,
     advertised_ports,
     check_bindable,
     parse_http_listeners,
@@ -27,7 +27,9 @@ MAP = {"PLAINTEXT": "PLAINTEXT", "INTERNAL": "PLAINTEXT", "SSL": "SSL"}
     ],
 )
 def test_a_listener_is_a_name_a_host_and_a_port(text: str, name: str, host: str, port: int) -> None:
-    assert parse_listeners("listeners", [text], MAP) == (Listener(name, host, port, "PLAINTEXT"),)
+    assert parse_listeners("listeners", [text], MAP) == (
+        ListenerAddress(name, host, port, "PLAINTEXT"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,7 @@ def test_two_listeners_of_one_name_are_refused() -> None:
 
 
 def test_two_listeners_on_one_port_are_refused_unless_of_two_families() -> None:
-    def of(*texts: str) -> tuple[Listener, ...]:
+    def of(*texts: str) -> tuple[ListenerAddress, ...]:
         return parse_listeners("listeners", texts, MAP)
 
     check_bindable(of("PLAINTEXT://:0", "INTERNAL://:0"))
@@ -93,8 +95,8 @@ def test_port_0_is_advertised_as_the_port_it_became() -> None:
 
 
 def test_a_listener_prints_as_it_is_written() -> None:
-    assert str(Listener("A", "::1", 9, "PLAINTEXT")) == "A://[::1]:9"
-    assert str(Listener("A", "", 9, "PLAINTEXT")) == "A://:9"
+    assert str(ListenerAddress("A", "::1", 9, "PLAINTEXT")) == "A://[::1]:9"
+    assert str(ListenerAddress("A", "", 9, "PLAINTEXT")) == "A://:9"
 
 
 def test_metrics_are_served_over_plain_http_only() -> None:

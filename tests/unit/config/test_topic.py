@@ -11,7 +11,7 @@ from penstock.config.topic import (
     parse_topic_config,
 )
 from penstock.errors import ConfigError
-from penstock.storage.log_config import LogConfig
+from penstock.storage.log.config import LogConfig
 
 DEFAULTS = load(None, {})
 
@@ -65,8 +65,8 @@ def test_the_cleanup_policy_is_also_taken_under_the_name_of_the_tutorials() -> N
         ),
         (
             "segment.bytes",
-            "13",
-            "Invalid value 13 for configuration segment.bytes: Value must be at least 14",
+            "1048575",
+            "Invalid value 1048575 for configuration segment.bytes: Value must be at least 1048576",
         ),
         (
             "compression.zstd.level",
@@ -142,6 +142,12 @@ def test_the_difference_of_old_stands_for_both_bounds_of_timestamps() -> None:
 def test_a_test_may_have_segments_below_all_bounds() -> None:
     effective = effective_topic_config({"internal.segment.bytes": "3"}, DEFAULTS)
     assert effective["segment.bytes"] == 3
+    broker = load(None, {"internal.segment.bytes": "5"})
+    assert effective_topic_config({}, broker)["segment.bytes"] == 5
+
+
+def test_a_small_segment_of_an_earlier_version_stays_small() -> None:
+    assert effective_topic_config({"segment.bytes": "14"}, DEFAULTS)["segment.bytes"] == 14
 
 
 def test_the_log_engine_takes_the_settings_as_they_are() -> None:

@@ -3,14 +3,14 @@
 import pytest
 from rich.console import Console
 
-from penstock.demo.board import Board, Window
+from penstock.demo.board import Board, StockWindow
 from penstock.demo.stocks import StockPrice
-from penstock.demo.view import Facts, commands, line, picture
-from penstock.pipelines.state import QueryStatus
+from penstock.demo.view import ScreenFacts, commands, line, picture
+from penstock.queries.status import QueryStatus
 
 
-def window(end: str, average: float) -> Window:
-    return Window(end=end, average=average, high=average + 1, low=average - 1, prices=9)
+def window(end: str, average: float) -> StockWindow:
+    return StockWindow(end=end, average=average, high=average + 1, low=average - 1, prices=9)
 
 
 def board() -> Board:
@@ -22,7 +22,7 @@ def board() -> Board:
     return found
 
 
-FACTS = Facts(
+FACTS = ScreenFacts(
     address="localhost:9092",
     data="data",
     table="data/demo/table",

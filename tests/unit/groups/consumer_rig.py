@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from tests.unit.groups.rig import Answer, Rig
 
 from penstock.assignors import Subscriber, assign_sticky, still_held_by_others
-from penstock.cluster.image import BrokerImage, PartitionImage, PartitionState, TopicImage
+from penstock.cluster.image.image import BrokerImage, PartitionImage, PartitionState, TopicImage
 from penstock.errors import ErrorCode, ProtocolError
-from penstock.groups.consumer_group import ConsumerGroup
-from penstock.groups.consumer_group_state import GroupState
-from penstock.groups.consumer_groups import ConsumerGroups
+from penstock.groups.consumer.group import ConsumerGroup
+from penstock.groups.consumer.groups import ConsumerGroups
+from penstock.groups.consumer.state import GroupState
 from penstock.groups.surroundings import Caller
 from penstock.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

@@ -17,7 +17,7 @@ from tests.unit.groups.consumer_rig import ClassicConsumer, Consumer, ConsumerRi
 from tests.unit.groups.rig import Written
 
 from penstock.errors import ErrorCode
-from penstock.groups.consumer_group_member import Member, each_partition
+from penstock.groups.consumer.member import ConsumerMember, each_partition
 from penstock.groups.record_formats import record_type
 from penstock.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
@@ -230,7 +230,7 @@ class ConsumerTranscript:
             *members,
         ]
 
-    def _member_line(self, member: Member) -> str:
+    def _member_line(self, member: ConsumerMember) -> str:
         parts = [f"  {member.member_id} epoch {member.epoch} {member.state.name.lower()}"]
         if member.classic is not None:
             parts.append("classic")

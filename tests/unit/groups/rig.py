@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from penstock.cluster.image import ClusterImage
+from penstock.cluster.image.image import ClusterImage
 from penstock.config.broker import BrokerConfig
-from penstock.errors import CoordinatorNotAvailable, ErrorCode, ProtocolError
-from penstock.groups.classic_group import ClassicGroup
-from penstock.groups.offset_commits import OffsetToCommit
-from penstock.groups.shard import Family, Shard
-from penstock.groups.surroundings import Caller, Claim, KeyValue, Surroundings
+from penstock.coordination.answers import Ticket
+from penstock.coordination.machine import KeyValue
+from penstock.errors import CoordinatorNotAvailable, ErrorCode, ProtocolError, RecordTooLarge
+from penstock.groups.classic.group import ClassicGroup
+from penstock.groups.offsets.commits import OffsetToCommit
+from penstock.groups.shard import Family, GroupShard
+from penstock.groups.surroundings import Caller, GroupSurroundings, MemberClaim
 from penstock.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from penstock.protocol.messages.heartbeat import HeartbeatRequest
 from penstock.protocol.messages.join_group import (
@@ -36,21 +38,21 @@ START_MS = 1_700_000_000_000
 
 
 class Answer(Generic[T]):
-    """Where a machine puts an answer; exactly one."""
+    """The answer to a request; the rig hands over what the machine has given."""
 
-    def __init__(self) -> None:
-        self.response: T | None = None  # None: still waiting.
-
-    def __call__(self, response: T) -> None:
-        assert self.response is None, "answered twice"
-        self.response = response
+    def __init__(self, hand_out: Callable[[], None], told: T | Ticket[T]) -> None:
+        self.ticket = told if isinstance(told, Ticket) else None  # None: answered at once.
+        self.response = None if isinstance(told, Ticket) else told  # None: still waiting.
+        self._hand_out = hand_out
 
     @property
     def waits(self) -> bool:
+        self._hand_out()
         return self.response is None
 
     @property
     def told(self) -> T:
+        self._hand_out()
         assert self.response is not None, "not answered yet"
         return self.response
 
@@ -84,6 +86,11 @@ class MemoryJournal:
     log: list[Written | tuple[int, bool]] = field(default_factory=list)  # A pair is a marker.
     error: ProtocolError | None = None  # None: writing works.
     write_count: int = 0
+    bytes_max: int | None = None  # None: whatever is announced may be written.
+
+    def check_size(self, size_bytes: int) -> None:
+        if self.bytes_max is not None and size_bytes > self.bytes_max:
+            raise RecordTooLarge(f"{size_bytes} bytes")
 
     def write(
         self, records: Sequence[KeyValue], *, producer_id: int = -1, producer_epoch: int = -1
@@ -103,7 +110,7 @@ class Rig:
     def __init__(
         self,
         settings: dict[str, str] | None = None,
-        families: Iterable[Callable[[Shard], Family]] = (),
+        families: Iterable[Callable[[GroupShard], Family]] = (),
     ) -> None:
         self.clock = Clock()
         self.journal = MemoryJournal()
@@ -112,10 +119,11 @@ class Rig:
         self.config = BrokerConfig(settings or {})
         self._families = tuple(families)
         self._id_count = 0
+        self._waiting: dict[Ticket[Any], Answer[Any]] = {}
         self.shard = self._new_shard()
 
-    def _new_shard(self) -> Shard:
-        around = Surroundings(
+    def _new_shard(self) -> GroupShard:
+        around = GroupSurroundings(
             journal=self.journal,
             clock=self.clock,
             new_id=self._new_id,
@@ -123,7 +131,7 @@ class Rig:
             image=lambda: self.image,
             report=self.reports.append,
         )
-        return Shard(around, self._families)
+        return GroupShard(around, self._families)
 
     def _new_id(self) -> str:
         self._id_count += 1
@@ -131,14 +139,17 @@ class Rig:
 
     def reload(self) -> None:
         """Everything that is not in the journal is lost."""
+        self._waiting.clear()
         self.shard = self._new_shard()
         for offset, entry in enumerate(self.journal.log):
             if isinstance(entry, Written):
                 self.shard.replay(entry.key, entry.value, offset, entry.producer_id)
             else:
                 producer_id, is_committed = entry
-                self.shard.commits.complete_transaction(producer_id, is_committed=is_committed)
-        self.shard.loaded()
+                self.shard.commits.complete_transaction(
+                    producer_id, is_committed=is_committed, marker_offset=offset
+                )
+        self.shard.start()
 
     def wait(self, elapsed_ms: int) -> None:
         """Let time pass, timer by timer."""
@@ -170,7 +181,6 @@ class Rig:
         protocols: Iterable[tuple[str, bytes]] = (("range", b"sub"),),
         reason: str | None = None,
     ) -> Answer[JoinGroupResponse]:
-        answer: Answer[JoinGroupResponse] = Answer()
         request = JoinGroupRequest(
             group_id=group_id,
             session_timeout_ms=session_ms,
@@ -181,8 +191,7 @@ class Rig:
             protocols=[JoinGroupRequestProtocol(name=n, metadata=m) for n, m in protocols],
             reason=reason,
         )
-        self.shard.join_group(request, Caller(version, client, "/127.0.0.1"), answer)
-        return answer
+        return self._expect(self.shard.join_group(request, Caller(version, client, "/127.0.0.1")))
 
     def sync(
         self,
@@ -195,7 +204,6 @@ class Rig:
         protocol_type: str | None = None,
         protocol_name: str | None = None,
     ) -> Answer[SyncGroupResponse]:
-        answer: Answer[SyncGroupResponse] = Answer()
         request = SyncGroupRequest(
             group_id=group_id,
             generation_id=generation,
@@ -208,8 +216,18 @@ class Rig:
                 for member, assignment in (assignments or {}).items()
             ],
         )
-        self.shard.sync_group(request, Caller(5, "c", "/127.0.0.1"), answer)
+        return self._expect(self.shard.sync_group(request, Caller(5, "c", "/127.0.0.1")))
+
+    def _expect(self, told: T | Ticket[T]) -> Answer[T]:
+        answer: Answer[T] = Answer(self.hand_out, told)
+        if answer.ticket is not None:
+            self._waiting[answer.ticket] = answer
         return answer
+
+    def hand_out(self) -> None:
+        """As the shell does it at the end of a turn; a ticket is answered exactly once."""
+        for ticket, response in self.shard.take_answers():
+            self._waiting.pop(ticket).response = response
 
     def beat(
         self,
@@ -258,7 +276,7 @@ class Rig:
             lambda: errors.extend(
                 self.shard.commits.commit(
                     group_id,
-                    Claim(member_id, generation, instance_id),
+                    MemberClaim(member_id, generation, instance_id),
                     [OffsetToCommit(topic, partition, offset, metadata=metadata)],
                     version=version,
                     retention_ms=retention_ms,
@@ -281,7 +299,7 @@ class Rig:
         return code_of(
             lambda: self.shard.commits.commit_transactional(
                 group_id,
-                Claim(member_id, generation),
+                MemberClaim(member_id, generation),
                 (producer_id, 0),
                 [OffsetToCommit(topic, partition, offset)],
                 version=3,
@@ -291,7 +309,9 @@ class Rig:
     def end_transaction(self, producer_id: int, *, is_committed: bool) -> None:
         """The marker goes to the log first, as the broker does it."""
         self.journal.log.append((producer_id, is_committed))
-        self.shard.commits.complete_transaction(producer_id, is_committed=is_committed)
+        self.shard.commits.complete_transaction(
+            producer_id, is_committed=is_committed, marker_offset=len(self.journal.log) - 1
+        )
 
     # Looking
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.cluster.image import ClusterImage, PartitionImage, PartitionState, TopicImage
+from penstock.cluster.image.image import ClusterImage, PartitionImage, PartitionState, TopicImage
 from penstock.config.broker import BrokerConfig
 from penstock.errors import (
     CoordinatorLoadInProgress,
@@ -16,21 +16,21 @@ from penstock.errors import (
     ErrorCode,
     NotCoordinator,
 )
-from penstock.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator, Reply
-from penstock.groups.offset_commits import OffsetToCommit
-from penstock.groups.shard import Shard
-from penstock.groups.surroundings import Caller, Claim
+from penstock.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
+from penstock.groups.group import JoinAnswer
+from penstock.groups.offsets.commits import OffsetToCommit
+from penstock.groups.shard import GroupShard
+from penstock.groups.surroundings import Caller, MemberClaim
 from penstock.protocol.messages.heartbeat import HeartbeatRequest
 from penstock.protocol.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
-    JoinGroupResponse,
 )
 from penstock.records.batch import control_batch, split_batches
-from penstock.records.control import ControlType, Marker
+from penstock.records.control import ControlType, EndTransactionMarker
 from penstock.replica.partition import Partition
-from penstock.storage.log import Log
-from penstock.storage.log_config import LogConfig
+from penstock.storage.log.config import LogConfig
+from penstock.storage.log.log import Log
 
 BROKER, OTHER = 1, 2
 
@@ -124,32 +124,39 @@ class Cluster:
     # Requests
 
     def commit(self, offset: int, *, topic: str = "t", group_id: str = "g") -> Any:
-        def commit(shard: Shard) -> list[ErrorCode]:
+        def commit(shard: GroupShard) -> list[ErrorCode]:
             offsets = [OffsetToCommit(topic, 0, offset)]
-            return shard.commits.commit(group_id, Claim(), offsets, version=8)
+            return shard.commits.commit(group_id, MemberClaim(), offsets, version=8)
 
         return self.coordinator.run(group_id, commit)
 
     def commit_in_transaction(self, offset: int, producer_id: int) -> Any:
-        def commit(shard: Shard) -> list[ErrorCode]:
+        def commit(shard: GroupShard) -> list[ErrorCode]:
             offsets = [OffsetToCommit("t", 0, offset)]
             return shard.commits.commit_transactional(
-                "g", Claim(), (producer_id, 0), offsets, version=3
+                "g", MemberClaim(), (producer_id, 0), offsets, version=3
             )
 
         return self.coordinator.run("g", commit)
 
-    def write_marker(self, producer_id: int, kind: ControlType) -> int:
-        """The marker of a transaction, as WriteTxnMarkers appends it; the partition."""
+    def write_marker(self, producer_id: int, kind: ControlType) -> tuple[int, int]:
+        """The marker of a transaction, as WriteTxnMarkers appends it; partition and offset."""
         number = self.coordinator.partition_of("g")
         partition = self.table.get(OFFSETS_TOPIC, number)
         assert partition is not None
         marker = control_batch(
-            Marker(kind, 0), producer_id=producer_id, producer_epoch=0, now_ms=self.now_ms
+            EndTransactionMarker(kind, 0),
+            producer_id=producer_id,
+            producer_epoch=0,
+            now_ms=self.now_ms,
         )
         batches = split_batches(memoryview(marker))
-        partition.append(batches, required_acks=-1, now_ms=self.now_ms)
-        return number
+        appended = partition.append(batches, required_acks=-1, now_ms=self.now_ms)
+        return number, appended.base_offset
+
+    def commit_marked(self, producer_id: int) -> None:
+        number, offset = self.write_marker(producer_id, ControlType.COMMIT)
+        self.coordinator.take_marker(number, producer_id, is_committed=True, marker_offset=offset)
 
     def offset(self, *, topic: str = "t", group_id: str = "g") -> int | None:
         found = self.coordinator.led_shard(group_id).shard.offsets.get(group_id, topic, 0)
@@ -165,10 +172,10 @@ class Cluster:
             protocols=[JoinGroupRequestProtocol(name="range", metadata=b"s")],
         )
 
-        def join(shard: Shard, reply: Reply[JoinGroupResponse]) -> None:
-            shard.join_group(request, Caller(version, "c", "/h"), reply)
+        def join(shard: GroupShard) -> JoinAnswer:
+            return shard.join_group(request, Caller(version, "c", "/h"))
 
-        return self.coordinator.ask("g", join)
+        return self.coordinator.run("g", join)
 
     async def loaded(self) -> None:
         """Until every shard has been read."""
@@ -192,7 +199,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
             try:
                 await story(cluster)
             finally:
-                await cluster.coordinator.close()
+                cluster.coordinator.close()
 
         asyncio.run(whole())
 
@@ -298,8 +305,7 @@ def test_a_marker_decides_over_pending_offsets(run: Run) -> None:
         cluster.lead()
         cluster.commit_in_transaction(5, 7)
         assert cluster.offset() is None
-        number = cluster.write_marker(7, ControlType.COMMIT)
-        cluster.coordinator.complete_transaction(number, 7, is_committed=True)
+        cluster.commit_marked(7)
         assert cluster.offset() == 5
 
     run(story)
@@ -314,8 +320,7 @@ def test_a_marker_written_while_loading_counts(run: Run) -> None:
         cluster.restart()
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        number = cluster.write_marker(7, ControlType.COMMIT)
-        cluster.coordinator.complete_transaction(number, 7, is_committed=True)
+        cluster.commit_marked(7)
         await cluster.loaded()
         assert cluster.offset() == 5
 
@@ -325,7 +330,7 @@ def test_a_marker_written_while_loading_counts(run: Run) -> None:
 def test_a_marker_of_a_partition_led_elsewhere_is_ignored(run: Run) -> None:
     async def story(cluster: Cluster) -> None:
         cluster.lead(leader=OTHER)
-        cluster.coordinator.complete_transaction(0, 7, is_committed=True)
+        cluster.coordinator.take_marker(0, 7, is_committed=True, marker_offset=0)
 
     run(story)
 
@@ -369,7 +374,7 @@ def test_a_log_with_damage_is_loaded_as_far_as_it_can_be(run: Run) -> None:
 def test_a_log_that_could_not_be_read_is_tried_again(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.groups.coordinator._RETRY_S", 0.01)
+    monkeypatch.setattr("penstock.coordination.pauses.FIRST_PAUSE_S", 0.01)
 
     async def story(cluster: Cluster) -> None:
         cluster.lead(partition_count=1)
@@ -385,7 +390,7 @@ def test_a_log_that_could_not_be_read_is_tried_again(
         with pytest.raises(CoordinatorLoadInProgress):
             cluster.commit(2)
         segment.write_bytes(good)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await cluster.loaded()
         assert cluster.offset() == 1
 
@@ -419,8 +424,7 @@ def test_an_offset_that_rests_on_a_marker_waits_for_the_marker(run: Run) -> None
         cluster.lead()
         cluster.commit_in_transaction(5, 7)
         cluster.lead(isr=(BROKER, OTHER))
-        number = cluster.write_marker(7, ControlType.COMMIT)
-        cluster.coordinator.complete_transaction(number, 7, is_committed=True)
+        cluster.commit_marked(7)
         reading = asyncio.ensure_future(
             cluster.coordinator.run("g", lambda shard: shard.offsets.get("g", "t", 0))
         )
@@ -514,7 +518,7 @@ def test_a_silent_member_is_out_when_its_session_ends(run: Run) -> None:
         member.session_timeout_ms = 20
         beat = HeartbeatRequest(group_id="g", generation_id=1, member_id=told.member_id)
         cluster.coordinator.run("g", lambda shard: shard.heartbeat(beat))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while shard.group("g").state != "Empty":
                 await asyncio.sleep(0.005)
 
@@ -525,9 +529,10 @@ def test_an_answer_that_comes_before_anybody_waits_for_it_is_not_lost(run: Run) 
     async def story(cluster: Cluster) -> None:
         cluster.lead()
         first = cluster.join()  # Handed over, and not yet begun to be waited for.
-        shard = cluster.coordinator.led_shard("g").shard
-        shard.group("g").removed(ErrorCode.REBALANCE_IN_PROGRESS)
-        async with asyncio.timeout(5):
+        cluster.coordinator.run(
+            "g", lambda shard: shard.group("g").stop(ErrorCode.REBALANCE_IN_PROGRESS)
+        )
+        async with asyncio.timeout(60):
             assert (await first).error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
     run(story)
@@ -602,7 +607,7 @@ def test_old_offsets_are_removed_by_the_clock(run: Run) -> None:
         cluster.commit(1)
         cluster.now_ms += 61_000
         cluster.commit(2, topic="young")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while cluster.offset() is not None:
                 await asyncio.sleep(0.005)
         assert cluster.offset(topic="young") == 2
@@ -616,7 +621,7 @@ def test_nothing_is_led_after_closing(run: Run) -> None:
         cluster.lead()
         joining = asyncio.ensure_future(cluster.join())
         await asyncio.sleep(0)
-        await cluster.coordinator.close()
+        cluster.coordinator.close()
         assert (await joining).error_code == ErrorCode.NOT_COORDINATOR
         cluster.lead(epoch=5)
         with pytest.raises(CoordinatorNotAvailable):

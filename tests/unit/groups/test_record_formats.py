@@ -36,13 +36,13 @@ def records_of(journal: MemoryJournal) -> list[Written]:
     return [entry for entry in journal.log if isinstance(entry, Written)]
 
 
-def test_an_offset_commit_is_key_version_1_and_value_version_3() -> None:
+def test_an_offset_commit_is_key_version_1_and_value_version_4() -> None:
     rig = Rig()
     rig.commit(42, topic="orders", partition=7, metadata="note")
     (record,) = records_of(rig.journal)
     assert record.key == struct.pack(">h", 1) + text("g") + text("orders") + struct.pack(">i", 7)
     assert record.value == (
-        struct.pack(">hqi", 3, 42, -1) + text("note") + struct.pack(">q", START_MS)
+        struct.pack(">hqi", 4, 42, -1) + b"\x05note" + struct.pack(">qB", START_MS, 0)
     )
 
 
@@ -110,14 +110,22 @@ def test_deleting_writes_tombstones_of_the_same_keys() -> None:
     st.integers(0, 1 << 31),
     st.integers(-(1 << 62), 1 << 62),
     st.integers(-1, 1000),
-    st.text(max_size=30),
+    st.text(max_size=30) | st.text("ab", min_size=120, max_size=140),
     st.integers(-1, 1 << 40),
+    st.none() | st.binary(min_size=16, max_size=16).filter(any),
 )
 def test_hand_made_bytes_are_those_of_the_schema(
-    group: str, topic: str, partition: int, offset: int, epoch: int, note: str, expire_ms: int
+    group: str,
+    topic: str,
+    partition: int,
+    offset: int,
+    epoch: int,
+    note: str,
+    expire_ms: int,
+    topic_id: bytes | None,
 ) -> None:
     partition %= 1 << 31
-    committed = CommittedOffset(offset, epoch, note, 1234, expire_ms)
+    committed = CommittedOffset(offset, epoch, note, 1234, expire_ms, topic_id=topic_id)
     key, value = offset_key(group, topic, partition), offset_value(committed)
     assert key == OffsetCommitKey(group=group, topic=topic, partition=partition).to_bytes()
     schema = OffsetCommitValue(
@@ -126,17 +134,19 @@ def test_hand_made_bytes_are_those_of_the_schema(
         metadata=note,
         commit_timestamp=1234,
         expire_timestamp=expire_ms,
+        topic_id=topic_id or bytes(16),
     )
-    assert value == schema.to_bytes(3 if expire_ms == -1 else 1)
+    assert value == schema.to_bytes(4 if expire_ms == -1 else 1)
     assert read_offset_key(key) == (group, topic, partition)
-    known_epoch = epoch if expire_ms == -1 else -1  # Version 1 had no epochs.
-    expected = CommittedOffset(offset, known_epoch, note, 1234, expire_ms, 9)
+    # Version 1 had neither epochs nor ids.
+    known_epoch, known_id = (epoch, topic_id) if expire_ms == -1 else (-1, None)
+    expected = CommittedOffset(offset, known_epoch, note, 1234, expire_ms, 9, known_id)
     assert read_offset_value(value, 9) == expected
 
 
 @given(st.binary(max_size=40))
 def test_damaged_values_are_judged_as_the_schema_judges_them(rest: bytes) -> None:
-    value = struct.pack(">h", 3) + rest
+    value = struct.pack(">h", 4) + rest
     try:
         expected = OffsetCommitValue.from_bytes(value)
     except MalformedMessage:
@@ -161,6 +171,17 @@ def test_values_of_every_version_are_read(version: int) -> None:
     assert (read.offset, read.metadata, read.commit_ms, read.record_offset) == (5, "m", 10, 3)
     assert read.leader_epoch == (2 if version >= 3 else -1)
     assert read.expire_ms == (20 if version == 1 else -1)
+
+
+def test_an_offset_is_stored_byte_for_byte_as_kafka_4_3_stores_it() -> None:
+    topic_id = bytes.fromhex("9cf1c86b96604066bb178a3c158b3d82")
+    stored = bytes.fromhex(
+        "0004 000000000000006e ffffffff 07 6d6574613130 000001a1e89182a7"
+        "01 00 10 9cf1c86b96604066bb178a3c158b3d82"
+    )
+    committed = CommittedOffset(110, -1, "meta10", 0x1A1E89182A7, topic_id=topic_id)
+    assert offset_value(committed) == stored
+    assert read_offset_value(stored, -1) == committed
 
 
 def test_a_value_from_the_future_is_no_value() -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.groups.rig import Rig, Written, code_of, subscription
 
 from penstock.errors import ErrorCode
-from penstock.groups.shard import Shard
+from penstock.groups.shard import GroupShard
 from penstock.protocol.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -166,6 +166,20 @@ def test_groups_are_listed_by_state_and_type_in_any_case() -> None:
     ]
 
 
+def test_an_assignment_too_large_to_store_is_not_put_together() -> None:
+    rig = Rig()
+    (member,) = rig.stable("a")
+    again = rig.join("a", member)  # The leader joins: everybody is assigned anew.
+    stored = rig.journal.write_count
+    rig.journal.bytes_max = len(b"sub") + 100  # For what it subscribes to and what it gets.
+    refused = rig.sync(member, again.told.generation_id, {member: bytes(101), "absent": b"x"})
+    assert refused.told.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert rig.journal.write_count == stored
+    again = rig.join("a", member)
+    fitting = rig.sync(member, again.told.generation_id, {member: bytes(100), "absent": b"x"})
+    assert fitting.told.assignment == bytes(100)
+
+
 def test_a_stable_group_is_described_with_its_assignment() -> None:
     rig = Rig()
     first, second = rig.stable("a", "b")
@@ -221,7 +235,7 @@ def test_a_deletion_that_cannot_be_written_does_not_happen() -> None:
 def test_whoever_waits_is_told_when_the_shard_goes_elsewhere() -> None:
     rig = Rig()
     join = rig.join("a", version=3)
-    rig.shard.close(ErrorCode.NOT_COORDINATOR)
+    rig.shard.stop(ErrorCode.NOT_COORDINATOR)
     assert join.told.error_code == ErrorCode.NOT_COORDINATOR
     rig.wait(600_000)  # No timer rings for a group that is gone.
     assert rig.shard.groups == {}
@@ -327,7 +341,7 @@ def test_unknown_types_of_records_are_reported_once_and_skipped() -> None:
 def test_a_record_without_a_key_is_skipped() -> None:
     rig = Rig()
     rig.shard.replay(None, b"value", 0, -1)
-    rig.shard.loaded()
+    rig.shard.start()
     assert rig.shard.groups == {}
     assert len(rig.reports) == 1
 
@@ -353,7 +367,7 @@ def test_replaying_the_same_log_twice_gives_the_same_state() -> None:
     assert _picture(rig.shard) == once
 
 
-def _picture(shard: Shard) -> object:
+def _picture(shard: GroupShard) -> object:
     return (
         {group_id: shard.described(group_id) for group_id in shard.groups},
         {group_id: dict(shard.offsets.of_group(group_id)) for group_id in shard.groups},

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from penstock.lake.locks import WriterLock
 from penstock.lake.query import LakeQuery
 from penstock.lake.spec import TableSpec
+from penstock.lake.writing.locks import WriterLock
 
 
 class Failing:

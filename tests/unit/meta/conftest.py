@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.zookeeper import ZkStores, ZooKeeperProcess
 
-from penstock.meta.sqlite import SqliteStore
+from penstock.meta.sqlite.store import SqliteStore
 from penstock.meta.store import MetaStore
 
 

@@ -519,7 +519,7 @@ async def test_transaction_numbers_go_on_after_a_restart(stores: Stores) -> None
 
 
 async def heard(watch: asyncio.Future[WatchEvent]) -> WatchEvent:
-    return await asyncio.wait_for(watch, 5)
+    return await asyncio.wait_for(watch, 60)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.net.buffers import BufferPool
-from penstock.net.connection import CloseConnection, Connection, ConnectionLimits
+from penstock.net.connection import CloseConnection, ConnectionLimits, IncomingConnection
 from penstock.net.listener import Listener, ListenerLimits, Turnstile
+from penstock.net.transport import PlainTransport, Transport
 from penstock.telemetry.metrics import ListenerMetrics
 
 FRAME_BYTES_MAX = 1 << 20
@@ -26,7 +27,7 @@ def framed(body: bytes) -> bytes:
     return len(body).to_bytes(4, "big", signed=True) + body
 
 
-def echo(_connection: Connection, frame: memoryview) -> list[Any]:
+def echo(_connection: IncomingConnection, frame: memoryview) -> list[Any]:
     return [framed(bytes(frame))]
 
 
@@ -50,7 +51,7 @@ class Peer:
 
 
 def serving(
-    dispatch: Callable[[Connection, memoryview], Any],
+    dispatch: Callable[[IncomingConnection, memoryview], Any],
     scenario: Callable[[Listener], Awaitable[None]],
     *,
     in_flight_max: int = 8,
@@ -59,6 +60,7 @@ def serving(
     idle_s_max: float | None = None,
     send_buffer_bytes: int | None = None,
     turnstile: Turnstile | None = None,
+    wrap: Callable[[socket.socket], Transport] = PlainTransport,
 ) -> None:
     async def run() -> None:
         listener = Listener(
@@ -77,11 +79,12 @@ def serving(
                 receive_buffer_bytes=None,
             ),
             pool=BufferPool(),
+            wrap=wrap,
         )
         listener.bind()
         listener.start(dispatch, ListenerMetrics(), turnstile)
         try:
-            await asyncio.wait_for(scenario(listener), timeout=30)
+            await asyncio.wait_for(scenario(listener), timeout=120)
         finally:
             listener.close()
         assert not listener.connections
@@ -123,7 +126,7 @@ def test_frames_arrive_whole_however_the_stream_is_cut(
 def test_answers_come_in_request_order_even_when_a_later_one_is_ready_first() -> None:
     release = {}
 
-    def dispatch(_connection: Connection, frame: memoryview) -> Any:
+    def dispatch(_connection: IncomingConnection, frame: memoryview) -> Any:
         body = bytes(frame)
         if body == b"slow":
             release["slow"] = asyncio.Event()
@@ -145,11 +148,72 @@ def test_answers_come_in_request_order_even_when_a_later_one_is_ready_first() ->
     serving(dispatch, scenario)
 
 
+def test_nothing_begins_behind_a_request_that_holds_the_connection() -> None:
+    begun: list[bytes] = []
+    gate: list[asyncio.Event] = []
+
+    def dispatch(connection: IncomingConnection, frame: memoryview) -> Any:
+        body = bytes(frame)
+        begun.append(body)
+        if body != b"holds":
+            return [framed(body)]
+        connection.hold()
+        gate.append(asyncio.Event())
+
+        async def later() -> list[bytes]:
+            await gate[-1].wait()
+            return [framed(body)]
+
+        return later()
+
+    async def scenario(listener: Listener) -> None:
+        held, other = await connected(listener), await connected(listener)
+        held.send(framed(b"first") + framed(b"holds") + framed(b"after") + framed(bytes(100_000)))
+        other.send(framed(b"other"))
+        assert await held.answer() == b"first"
+        assert await other.answer() == b"other"
+        held.send(framed(b"last"))
+        await asyncio.sleep(0.05)
+        assert sorted(begun) == [b"first", b"holds", b"other"]
+        gate[0].set()
+        rest = [await held.answer() for _ in range(4)]
+        assert rest == [b"holds", b"after", bytes(100_000), b"last"]
+
+    serving(dispatch, scenario)
+
+
+def test_a_connection_that_ends_as_its_request_begins_leaves_no_coroutine_behind(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    began: list[bool] = []
+
+    async def handled() -> list[bytes]:
+        began.append(True)
+        await asyncio.Event().wait()
+        return []
+
+    async def answered(handler: Coroutine[Any, Any, list[bytes]]) -> list[bytes]:
+        return await handler
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        impossible = (2**31 - 1).to_bytes(4, "big")
+        peer.send(framed(b"begins") + impossible)
+        assert await peer.is_closed()
+
+    serving(lambda _connection, _frame: answered(handled()), scenario)
+    gc.collect()
+    assert began == [True]
+    assert not [str(found.message) for found in recwarn if "never awaited" in str(found.message)]
+
+
 def test_no_more_requests_begin_than_the_limit_while_answers_are_owed() -> None:
     begun: list[bytes] = []
     gate: list[asyncio.Event] = []
 
-    def dispatch(_connection: Connection, frame: memoryview) -> Coroutine[Any, Any, list[bytes]]:
+    def dispatch(
+        _connection: IncomingConnection, frame: memoryview
+    ) -> Coroutine[Any, Any, list[bytes]]:
         body = bytes(frame)
         begun.append(body)
         event = asyncio.Event()
@@ -214,7 +278,7 @@ def test_a_peer_that_does_not_read_is_not_served_further_and_holds_no_memory() -
     begun = 0
     answer = framed(bytes(100_000))
 
-    def dispatch(_connection: Connection, _frame: memoryview) -> list[bytes]:
+    def dispatch(_connection: IncomingConnection, _frame: memoryview) -> list[bytes]:
         nonlocal begun
         begun += 1
         return [answer]
@@ -263,7 +327,7 @@ def test_file_parts_and_bytes_arrive_in_order(
         file.write(content)
         file.flush()
 
-        def dispatch(_connection: Connection, _frame: memoryview) -> list[Any]:
+        def dispatch(_connection: IncomingConnection, _frame: memoryview) -> list[Any]:
             parts: list[Any] = []
             for position, size in pieces:
                 parts += [b"<", Slice(file, position, size), b">", b""]
@@ -285,7 +349,7 @@ def test_a_peer_with_thousands_of_requests_at_once_does_not_keep_another_waiting
     begun: list[bytes] = []
     another = socket.socket()
 
-    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+    def dispatch(connection: IncomingConnection, frame: memoryview) -> list[bytes]:
         if not begun:
             another.send(framed(b"modest"))  # It comes while the first request is being served.
         begun.append(bytes(frame))
@@ -307,7 +371,7 @@ def test_a_peer_with_thousands_of_requests_at_once_does_not_keep_another_waiting
 
 
 def test_dispatch_may_close_the_connection_after_what_it_answered_before() -> None:
-    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+    def dispatch(connection: IncomingConnection, frame: memoryview) -> list[bytes]:
         if frame == b"bad":
             raise CloseConnection("that was bad")
         return echo(connection, frame)
@@ -322,7 +386,7 @@ def test_dispatch_may_close_the_connection_after_what_it_answered_before() -> No
 
 
 def test_an_error_of_ours_closes_the_connection_and_not_the_listener() -> None:
-    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+    def dispatch(connection: IncomingConnection, frame: memoryview) -> list[bytes]:
         if frame == b"bug":
             raise ZeroDivisionError
         return echo(connection, frame)
@@ -338,9 +402,11 @@ def test_an_error_of_ours_closes_the_connection_and_not_the_listener() -> None:
 
 
 def test_silent_connections_are_closed_and_waiting_ones_are_not() -> None:
-    def dispatch(_connection: Connection, frame: memoryview) -> Any:
+    others_are_closed = asyncio.Event()
+
+    def dispatch(_connection: IncomingConnection, frame: memoryview) -> Any:
         async def later() -> list[bytes]:
-            await asyncio.sleep(1.0)
+            await others_are_closed.wait()
             return [framed(b"late")]
 
         return later() if frame == b"wait" else [framed(b"now")]
@@ -352,9 +418,10 @@ def test_silent_connections_are_closed_and_waiting_ones_are_not() -> None:
         waiting.send(framed(b"wait"))
         assert await silent.is_closed()
         assert await half.is_closed()
+        others_are_closed.set()
         assert await waiting.answer() == b"late"
 
-    serving(dispatch, scenario, idle_s_max=0.3)
+    serving(dispatch, scenario, idle_s_max=2.0)
 
 
 def test_one_address_gets_no_more_connections_than_its_share() -> None:
@@ -394,7 +461,7 @@ def test_when_the_listener_is_full_newcomers_wait_until_somebody_leaves() -> Non
 def test_draining_answers_what_was_begun_and_then_closes() -> None:
     release: list[asyncio.Event] = []
 
-    def dispatch(_connection: Connection, _frame: memoryview) -> Any:
+    def dispatch(_connection: IncomingConnection, _frame: memoryview) -> Any:
         event = asyncio.Event()
         release.append(event)
 
@@ -421,7 +488,7 @@ def test_draining_answers_what_was_begun_and_then_closes() -> None:
 
 
 def test_a_muted_connection_is_answered_first_and_read_later() -> None:
-    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+    def dispatch(connection: IncomingConnection, frame: memoryview) -> list[bytes]:
         if frame == b"too much":
             connection.mute_for(0.2)
         return echo(connection, frame)
@@ -439,9 +506,9 @@ def test_a_muted_connection_is_answered_first_and_read_later() -> None:
 
 
 def test_the_longest_of_several_mutes_counts() -> None:
-    muted: list[Connection] = []
+    muted: list[IncomingConnection] = []
 
-    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+    def dispatch(connection: IncomingConnection, frame: memoryview) -> list[bytes]:
         if not muted:
             for seconds in (0.01, 0.3, 0.02):
                 connection.mute_for(seconds)
@@ -461,9 +528,9 @@ def test_the_longest_of_several_mutes_counts() -> None:
 
 
 def test_a_connection_closed_while_muted_is_not_kept_in_memory() -> None:
-    known: list[weakref.ref[Connection]] = []
+    known: list[weakref.ref[IncomingConnection]] = []
 
-    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+    def dispatch(connection: IncomingConnection, frame: memoryview) -> list[bytes]:
         known.append(weakref.ref(connection))
         connection.mute_for(1_000_000)
         return echo(connection, frame)
@@ -484,7 +551,7 @@ def test_a_connection_closed_while_muted_is_not_kept_in_memory() -> None:
 def test_the_time_spent_on_a_peer_is_added_up_where_somebody_asks_for_it() -> None:
     seen: list[float] = []
 
-    def dispatch(connection: Connection, frame: memoryview) -> list[bytes]:
+    def dispatch(connection: IncomingConnection, frame: memoryview) -> list[bytes]:
         seen.append(connection.busy_s)
         if frame != b"unmetered":
             connection.is_metered = True
@@ -579,3 +646,22 @@ def test_newcomers_wait_in_the_backlog_while_the_door_is_closed() -> None:
         assert loop.time() - came_in_s > 0.15
 
     serving(echo, scenario, turnstile=Porter(turned_away_ms=[], closed_ms=[300]))
+
+
+def test_a_session_knows_where_its_peer_came_from_and_hears_of_its_leaving() -> None:
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        peer.send(framed(b"hello"))
+        await peer.answer()
+        (connection,) = listener.connections
+        session = connection.session
+        host, port = peer.writer.get_extra_info("sockname")[:2]
+        assert (session.listener, session.address) == ("PLAINTEXT", f"{host}:{port}")
+        left = asyncio.Event()
+        session.at_close("test", left.set)
+        peer.writer.close()
+        await left.wait()
+        assert session.is_closed
+        assert not listener.connections
+
+    serving(echo, scenario)

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from penstock.pipelines.reset import ResetPlan, query_ids
-from penstock.pipelines.state import PipelineStatus, QueryStatus
+from penstock.pipelines.state import PipelineStatus
+from penstock.queries.status import QueryStatus
 
 
 def test_the_ids_of_queries_are_read_from_their_checkpoints(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 from tests.support.waiting import eventually
 
 from penstock.errors import CommandError
-from penstock.pipelines.state import PipelineStatus, QueryStatus, StateDir
+from penstock.pipelines.state import PipelineStatus, StateDir
+from penstock.queries.status import QueryStatus
 
 HOLDER = """
 import sys, time

@@ -3,8 +3,9 @@
 import pytest
 from rich.console import Console
 
-from penstock.pipelines.state import PipelineStatus, QueryStatus
+from penstock.pipelines.state import PipelineStatus
 from penstock.pipelines.table import Lines, LiveTable, details_of, line_of, print_table, settled
+from penstock.queries.status import QueryStatus
 
 
 def query(**changes: object) -> QueryStatus:

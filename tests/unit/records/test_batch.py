@@ -21,7 +21,7 @@ from penstock.records.batch import (
     stamp_append_time,
 )
 from penstock.records.compression import Codec
-from penstock.records.control import ControlType, Marker, read_marker
+from penstock.records.control import ControlType, EndTransactionMarker, read_marker
 
 
 @settings(max_examples=60)
@@ -129,7 +129,7 @@ def test_building_a_batch_of_nothing_is_a_programming_error() -> None:
 
 @pytest.mark.parametrize("kind", ControlType)
 def test_a_control_batch_ends_the_transaction_of_one_producer(kind: ControlType) -> None:
-    marker = Marker(kind, coordinator_epoch=17)
+    marker = EndTransactionMarker(kind, coordinator_epoch=17)
     batch = control_batch(marker, producer_id=5, producer_epoch=3, now_ms=1000, base_offset=44)
     header = check_batch(memoryview(batch))
     (record,) = read_records(batch)

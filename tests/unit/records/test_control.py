@@ -1,12 +1,12 @@
 import pytest
 
 from penstock.errors import CorruptRecord
-from penstock.records.control import ControlType, Marker, marker_record, read_marker
+from penstock.records.control import ControlType, EndTransactionMarker, marker_record, read_marker
 from penstock.records.record import Record
 
 
 def test_a_marker_says_its_type_and_its_coordinator() -> None:
-    marker = Marker(ControlType.COMMIT, coordinator_epoch=70_000)
+    marker = EndTransactionMarker(ControlType.COMMIT, coordinator_epoch=70_000)
     assert read_marker(marker_record(marker, offset=3, timestamp=9)) == marker
 
 
@@ -17,7 +17,7 @@ def test_control_records_of_other_kinds_are_passed_over() -> None:
 
 def test_a_newer_marker_may_have_more_fields() -> None:
     record = Record(0, 0, bytes((0, 1, 0, 0, 9)), bytes((0, 1, 0, 0, 0, 4, 8, 8)))
-    assert read_marker(record) == Marker(ControlType.ABORT, coordinator_epoch=4)
+    assert read_marker(record) == EndTransactionMarker(ControlType.ABORT, coordinator_epoch=4)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from penstock.records.batch import (
     split_batches,
 )
 from penstock.records.compression import Codec
-from penstock.records.control import ControlType, Marker
+from penstock.records.control import ControlType, EndTransactionMarker
 from penstock.records.legacy import convert_down, convert_up, is_legacy
 from penstock.records.message_set import read_message_set, split_messages, write_message_set
 
@@ -151,7 +151,7 @@ def test_append_time_is_carried_down_to_format_one() -> None:
 
 def test_control_batches_have_no_place_in_old_formats() -> None:
     data = build_batch(some_records(2))
-    marker = Marker(ControlType.COMMIT, coordinator_epoch=1)
+    marker = EndTransactionMarker(ControlType.COMMIT, coordinator_epoch=1)
     data += control_batch(marker, producer_id=1, producer_epoch=0, now_ms=5, base_offset=2)
     data += build_batch([Record(3, 1, None, b"after")], base_offset=3)
     assert [record.offset for record in messages_of(convert_down(bytes(data), 1))] == [0, 1, 3]

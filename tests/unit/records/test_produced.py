@@ -16,7 +16,7 @@ from penstock.records.batch import (
     stamp_append_time,
 )
 from penstock.records.compression import Codec
-from penstock.records.control import ControlType, Marker
+from penstock.records.control import ControlType, EndTransactionMarker
 from penstock.records.legacy import convert_up
 from penstock.records.message_set import write_message_set
 from penstock.records.produced import check_produced
@@ -69,7 +69,7 @@ def test_what_no_client_may_send_is_refused_as_kafka_does(
 
 
 def test_control_batches_come_from_brokers_only() -> None:
-    marker = Marker(ControlType.ABORT, coordinator_epoch=1)
+    marker = EndTransactionMarker(ControlType.ABORT, coordinator_epoch=1)
     batch = control_batch(marker, producer_id=1, producer_epoch=0, now_ms=1)
     with pytest.raises(InvalidRecord, match="control"):
         check_produced(read_header(batch))

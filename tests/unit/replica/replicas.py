@@ -12,9 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from penstock.broker.context import RequestContext
-from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.fetching.sessions import FetchSessions
 from penstock.broker.handlers import api_versions, delete_records, fetch, list_offsets, produce
-from penstock.cluster.image import (
+from penstock.cluster.image.image import (
     BrokerImage,
     ClusterImage,
     Endpoint,
@@ -26,6 +26,7 @@ from penstock.cluster.image import (
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ProtocolError
 from penstock.net.peers import PeerUnreachable
+from penstock.net.session import Session
 from penstock.protocol.apis import ApiKey, Request, Response, response_class
 from penstock.protocol.headers import RequestHeader
 from penstock.records.batch import build_batch, split_batches
@@ -33,8 +34,8 @@ from penstock.records.record import Record
 from penstock.replica.fetchers import ReplicaFetchers
 from penstock.replica.partition import Partition
 from penstock.replica.table import PartitionTable
-from penstock.storage.log_config import LogConfig
-from penstock.storage.log_dirs import LogDirs
+from penstock.storage.directories.log_dirs import LogDirs
+from penstock.storage.log.config import LogConfig
 from penstock.telemetry.metrics import Metrics
 
 TOPIC = "orders"
@@ -154,7 +155,7 @@ class Node:
         handler = _HANDLERS[api_key]
         request = self.cluster.request_classes[api_key].decode(memoryview(bytearray(body)), version)
         header = RequestHeader(int(api_key), version, 1, f"broker-{self.broker_id}")
-        context = RequestContext(self.broker, header, "PLAINTEXT", "here")
+        context = RequestContext(self.broker, header, Session(listener="PLAINTEXT", address="here"))
         try:
             response = handler.handle(request, context)
             if isinstance(response, Awaitable):
@@ -308,7 +309,7 @@ class Replicas:
     def leader(self) -> Partition:
         return self.nodes[self.state.leader].partition
 
-    async def until(self, holds: Callable[[], bool], *, for_s: float = 20.0) -> None:
+    async def until(self, holds: Callable[[], bool], *, for_s: float = 60.0) -> None:
         """Let the brokers run until something holds."""
         async with asyncio.timeout(for_s):
             while not holds():

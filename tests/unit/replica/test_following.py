@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.unit.replica.replicas import a_batch, bytes_of
 
-from penstock.cluster.image import PartitionImage, PartitionState
+from penstock.cluster.image.image import PartitionImage, PartitionState
 from penstock.errors import CorruptRecord, ErrorCode
 from penstock.protocol.messages.fetch import EpochEndOffset, PartitionData
 from penstock.replica.following import (
@@ -16,8 +16,8 @@ from penstock.replica.following import (
     take_answer,
 )
 from penstock.replica.partition import Partition
-from penstock.storage.log import Log
-from penstock.storage.log_config import LogConfig
+from penstock.storage.log.config import LogConfig
+from penstock.storage.log.log import Log
 
 LEADER, BROKER, OTHER = 1, 2, 3
 

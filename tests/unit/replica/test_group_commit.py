@@ -14,7 +14,7 @@ from penstock.protocol.messages.fetch import FetchRequest
 from penstock.replica.partition import Partition
 
 ON = {"flush.on.ack": "true"}
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 class HeldDisk:

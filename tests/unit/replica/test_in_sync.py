@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.cluster.image import BrokerImage, PartitionState
+from penstock.cluster.image.image import BrokerImage, PartitionState
 from penstock.replica.in_sync import NEVER_MS, Follower, InSync, Proposal, Seen
 
 LEADER, A, B = 1, 2, 3
@@ -220,7 +220,7 @@ def test_there_is_never_a_second_write_under_way() -> None:
     assert first is not None
     fetch(it, B, 10)
     assert propose(it) is None
-    it.refused(first)
+    it.withdraw(first)
     assert it.maximal == {LEADER}
     second = propose(it)
     assert second is not None
@@ -406,7 +406,7 @@ class Walk:
             return
         match self.random.randrange(4):
             case 0:
-                self.it.refused(made)
+                self.it.withdraw(made)
             case 1:
                 self.it.unknown(made)
                 self.ghosts.append(made)
@@ -416,18 +416,18 @@ class Walk:
             case 3 if self.write(made):
                 self.it.adopt(self.stored, now_ms=self.now_ms)
             case _:
-                self.it.refused(made)
+                self.it.withdraw(made)
 
     def _controller(self, broker: int) -> None:
         """Fences a broker and takes it out, or lets it back."""
-        from penstock.cluster.transition import Facts, Removed, transition
+        from penstock.cluster.transition import Removed, TransitionFacts, transition
 
         self.fence[broker] += 1
         if broker not in self.active:
             self.active.add(broker)
             return
         self.active.discard(broker)
-        facts = Facts(replicas=(LEADER, A, B), active=frozenset({LEADER, *self.active}))
+        facts = TransitionFacts(replicas=(LEADER, A, B), active=frozenset({LEADER, *self.active}))
         after = transition(self.stored, Removed(broker), facts)
         if after is not self.stored:
             self.stored = after._replace(partition_epoch=self.stored.partition_epoch + 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.cluster import znodes
-from penstock.cluster.image import (
+from penstock.cluster.image.image import (
     BrokerImage,
     ClusterImage,
     ImageDelta,
@@ -19,7 +19,7 @@ from penstock.cluster.image import (
     TopicImage,
 )
 from penstock.errors import NotLeaderOrFollower
-from penstock.meta.sqlite import SqliteStore
+from penstock.meta.sqlite.store import SqliteStore
 from penstock.meta.store import Create, Delete, Op, OutcomeUnknown, Result, Set, StoreUnavailable
 from penstock.records.batch import build_batch, split_batches
 from penstock.records.record import Record
@@ -27,8 +27,8 @@ from penstock.replica.isr_writer import IsrWriter
 from penstock.replica.partition import Partition
 from penstock.replica.reads import FollowerFetch
 from penstock.replica.table import PartitionTable
-from penstock.storage.log_config import LogConfig
-from penstock.storage.log_dirs import LogDirs
+from penstock.storage.directories.log_dirs import LogDirs
+from penstock.storage.log.config import LogConfig
 
 LEADER, A, B = 1, 2, 3
 TOPIC, TOPIC_ID = "orders", b"i" * 16
@@ -394,7 +394,7 @@ def test_the_task_writes_when_woken_and_looks_at_the_clock(tmp_path: Path) -> No
             running = asyncio.create_task(led.writer.run())
             led.append()
             led.fetch(A, 1)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while (await led.stored()).isr != (LEADER, B, A):
                     await asyncio.sleep(0.01)
                 led.now_ms = 10 * LAG_MS

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.replica.replicas import append, bytes_of
 
 from penstock.broker.handlers import alter_replica_log_dirs, describe_log_dirs
-from penstock.cluster.image import (
+from penstock.cluster.image.image import (
     ClusterImage,
     ImageDelta,
     PartitionImage,
@@ -26,13 +26,13 @@ from penstock.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from penstock.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from penstock.records.topic_partition import TopicPartition
 from penstock.replica.partition import Partition
 from penstock.replica.table import PartitionTable
-from penstock.storage import log_dirs
-from penstock.storage.log import Log
-from penstock.storage.log_config import LogConfig
-from penstock.storage.log_dirs import LogDirs
-from penstock.storage.topic_partition import TopicPartition
+from penstock.storage.directories import log_dirs
+from penstock.storage.directories.log_dirs import LogDirs
+from penstock.storage.log.config import LogConfig
+from penstock.storage.log.log import Log
 
 CONFIG = LogConfig(segment_bytes=20_000, segment_index_bytes=4096, file_delete_delay_ms=0)
 
@@ -99,7 +99,7 @@ class Broker:
         ]
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not holds():
                 await asyncio.sleep(0.005)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cluster.image import PartitionImage, PartitionState
+from penstock.cluster.image.image import PartitionImage, PartitionState
 from penstock.errors import (
     FencedLeaderEpoch,
     NotEnoughReplicas,
@@ -18,8 +18,8 @@ from penstock.errors import (
 from penstock.records.batch import build_batch, split_batches
 from penstock.records.record import Record
 from penstock.replica.partition import Partition
-from penstock.storage.log import Log
-from penstock.storage.log_config import LogConfig
+from penstock.storage.log.config import LogConfig
+from penstock.storage.log.log import Log
 
 BROKER, OTHER = 1, 2
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.cluster.image import PartitionImage, PartitionState
+from penstock.cluster.image.image import PartitionImage, PartitionState
 from penstock.errors import (
     CoordinatorNotAvailable,
     CorruptRecord,
@@ -25,8 +25,8 @@ from penstock.records.batch import check_batch
 from penstock.records.compression import Codec
 from penstock.replica.partition import Partition
 from penstock.replica.state_log import StateLog, coordinator_error, java_hash, partition_for
-from penstock.storage.log import Log
-from penstock.storage.log_config import LogConfig
+from penstock.storage.log.config import LogConfig
+from penstock.storage.log.log import Log
 
 BROKER, OTHER = 1, 2
 NOW_MS = 1_700_000_000_000
@@ -244,6 +244,19 @@ def test_a_record_too_large_is_refused_and_nothing_is_written(made: Made) -> Non
         log.write([(b"a", b"x" * 300)])
     assert partition.log.log_end_offset == 0
     assert log.is_settled
+
+
+def test_a_size_can_be_refused_before_the_records_are_put_together(made: Made) -> None:
+    partition = made(LogConfig(max_message_bytes=200))
+    log = opened(partition)
+    log.check_size(200)
+    with pytest.raises(RecordTooLarge):
+        log.check_size(201)
+    opened(partition, codec=Codec.GZIP).check_size(201)  # Packed, it may fit.
+    opened(partition, codec=Codec.GZIP).write([(b"a", b"x" * 300)])
+    place(partition, state(epoch=1), (BROKER,))
+    with pytest.raises(NotCoordinator):
+        log.check_size(1)
 
 
 def test_too_few_replicas_are_a_reason_to_try_again(made: Made) -> None:

@@ -6,8 +6,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.support.disk import leave_no_byte, small_disk
 
-from penstock.cluster.image import (
+from penstock.cluster.image.image import (
     BrokerImage,
     ClusterImage,
     ImageDelta,
@@ -15,10 +16,11 @@ from penstock.cluster.image import (
     PartitionState,
     TopicImage,
 )
-from penstock.errors import NotLeaderOrFollower, UnknownTopicOrPartition
-from penstock.replica.table import RECONSIDERED_AT_ONCE, PartitionTable
-from penstock.storage.log_config import LogConfig
-from penstock.storage.log_dirs import LogDirs
+from penstock.errors import KafkaStorage, NotLeaderOrFollower, UnknownTopicOrPartition
+from penstock.records.topic_partition import TopicPartition
+from penstock.replica.table import DELETED_AT_ONCE, RECONSIDERED_AT_ONCE, PartitionTable
+from penstock.storage.directories.log_dirs import LogDirs
+from penstock.storage.log.config import LogConfig
 
 BROKER, OTHER = 1, 2
 
@@ -83,6 +85,23 @@ def test_partitions_come_and_go_with_the_image(tmp_path: Path) -> None:
     assert not (tmp_path / "a-0").exists()
 
 
+def test_a_partition_without_room_is_hosted_when_there_is_some(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", size_bytes=1 << 20) as disk:
+        table = table_on(opened(disk))
+        ballast = leave_no_byte(disk)
+        image = changed(EMPTY, topic("a", BROKER), topic("b", BROKER, topic_id=b"b" * 16))
+        table.apply(image)
+        for name in ("a", "b"):
+            with pytest.raises(KafkaStorage):
+                table.leader(name, 0)
+        assert table.host_again() == []
+        table.apply(changed(image, gone="b"))
+        ballast.unlink()
+        assert [hosted.key for hosted in table.host_again()] == [("a", 0)]
+        assert table.leader("a", 0).is_leader
+        assert table.host_again() == []
+
+
 def test_a_topic_made_anew_under_its_old_name_starts_empty(tmp_path: Path) -> None:
     table = table_on(opened(tmp_path))
     image = changed(EMPTY, topic("a", BROKER))
@@ -93,6 +112,74 @@ def test_a_topic_made_anew_under_its_old_name_starts_empty(tmp_path: Path) -> No
     assert new is not old
     assert new.topic_id == b"b" * 16
     assert new.log.log_end_offset == 0
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_a_topic_made_anew_stays_while_the_old_one_still_leaves(
+    tmp_path: Path, is_alone: bool
+) -> None:
+    table = table_on(opened(tmp_path))
+    image = changed(EMPTY, topic("a", *[BROKER] * (DELETED_AT_ONCE + 2)))
+    table.apply(image)
+    anew = changed(EMPTY, topic("a", *[BROKER] * (DELETED_AT_ONCE + 2), topic_id=b"b" * 16))
+    last = TopicPartition("a", DELETED_AT_ONCE + 1)
+
+    async def scene() -> None:
+        table.apply(changed(image, gone="a"))
+        wanted = next(one for one in table.missing(anew) if one.partition == last)
+        if is_alone:
+            table.lead_ahead(wanted, anew)
+        else:
+            table.open_ahead(wanted)
+        await asyncio.sleep(0)
+        table.apply(anew)
+
+    asyncio.run(scene())
+    hosted = table.leader(*last)
+    assert hosted.topic_id == b"b" * 16
+    assert hosted.log.failure is None
+    assert hosted.log.dir.exists()
+    assert not list(tmp_path.glob("*-stray"))
+
+
+def test_a_partition_that_comes_back_while_it_leaves_stays(tmp_path: Path) -> None:
+    table = table_on(opened(tmp_path))
+    here = changed(EMPTY, topic("a", *[BROKER] * (DELETED_AT_ONCE + 2)))
+    gone = changed(EMPTY, topic("a", *[OTHER] * (DELETED_AT_ONCE + 2)))
+    table.apply(here)
+
+    async def scene() -> None:
+        table.apply(gone)
+        table.apply(here)
+        await asyncio.sleep(0)
+
+    asyncio.run(scene())
+    assert len(table) == DELETED_AT_ONCE + 2
+    assert all(hosted.log.failure is None for hosted in table.hosted())
+
+
+def test_a_log_that_cannot_be_deleted_keeps_no_other_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log_dirs = opened(tmp_path)
+    table = table_on(log_dirs)
+    image = changed(EMPTY, topic("a", *[BROKER] * (2 * DELETED_AT_ONCE)))
+    table.apply(image)
+    delete = log_dirs.delete_log
+
+    def delete_most(partition: TopicPartition, *, now_ms: int) -> None:
+        if partition.partition % DELETED_AT_ONCE == 1:
+            raise KafkaStorage("the disk is ill")
+        delete(partition, now_ms=now_ms)
+
+    async def scene() -> None:
+        table.apply(changed(image, gone="a"))
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(log_dirs, "delete_log", delete_most)
+    asyncio.run(scene())
+    left = sorted(path.name for path in tmp_path.glob("a-*") if "." not in path.name)
+    assert left == ["a-1", f"a-{DELETED_AT_ONCE + 1}"]
 
 
 def test_changed_settings_reach_the_logs_of_their_topic_only(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from tests.unit.storage.made import SMALL, Batch, read_batches
 from penstock.records.batch import BatchHeader, build_batch, read_header, read_records
 from penstock.records.compression import Codec
 from penstock.records.record import Record
-from penstock.storage.cleaner import Cleaner, CleanerLimits, Cleaning
-from penstock.storage.cleaner_job import CleanJob
-from penstock.storage.cleaner_work import Outcome, clean
-from penstock.storage.log import Log
+from penstock.storage.compaction.cleaner import Cleaner, CleanerLimits, Cleaning
+from penstock.storage.compaction.job import CleanJob
+from penstock.storage.compaction.rewrite import Outcome, clean
+from penstock.storage.log.log import Log
 
 COMPACT = replace(
     SMALL,

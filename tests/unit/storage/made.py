@@ -12,10 +12,10 @@ from penstock.records.batch import (
     read_records,
     split_batches,
 )
-from penstock.records.control import ControlType, Marker
+from penstock.records.control import ControlType, EndTransactionMarker
 from penstock.records.record import Record
-from penstock.storage.log import Appended, Log
-from penstock.storage.log_config import LogConfig
+from penstock.storage.log.config import LogConfig
+from penstock.storage.log.log import Appended, Log
 
 Batch = tuple[BatchHeader, memoryview]
 
@@ -61,7 +61,7 @@ def marker(
     kind = ControlType.COMMIT if is_commit else ControlType.ABORT
     view = memoryview(
         control_batch(
-            Marker(kind, coordinator_epoch),
+            EndTransactionMarker(kind, coordinator_epoch),
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             now_ms=1_000,

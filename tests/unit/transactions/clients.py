@@ -25,7 +25,7 @@ from penstock.protocol.messages.produce import (
     TopicProduceData,
 )
 from penstock.records.batch import Record, build_batch
-from penstock.transactions.transaction import Identity
+from penstock.transactions.transaction import ProducerIdentity
 
 TIMEOUT_MS = 5_000
 RETRIED = {
@@ -69,7 +69,7 @@ class Owned:
     """An identity that was handed out, and how long the state log was then."""
 
     transactional_id: str
-    identity: Identity
+    identity: ProducerIdentity
     logged: int
 
 
@@ -95,7 +95,7 @@ class Producer:
         self._attempts = attempts
         self._owned = owned
         self._logged = logged
-        self._identity: Identity | None = None
+        self._identity: ProducerIdentity | None = None
         self._sequences: dict[tuple[str, int], int] = {}
         self._value_count = 0
 
@@ -122,9 +122,9 @@ class Producer:
             request.producer_id, request.producer_epoch = self._identity
             self._identity = None  # If it is refused, the next try is a new process.
         answer = await self._ask(request, 4)
-        self._own(Identity(answer.producer_id, answer.producer_epoch))
+        self._own(ProducerIdentity(answer.producer_id, answer.producer_epoch))
 
-    def _own(self, identity: Identity) -> None:
+    def _own(self, identity: ProducerIdentity) -> None:
         self._identity = identity
         self._sequences.clear()
         self._owned.append(Owned(self._transactional_id, identity, self._logged()))
@@ -220,7 +220,7 @@ class Producer:
             raise Refused from None  # The process dies, and nobody asks how it ended.
         attempt.end = End.COMMITTED if is_commit else End.ABORTED
         if self._is_version_2:
-            self._own(Identity(answer.producer_id, answer.producer_epoch))
+            self._own(ProducerIdentity(answer.producer_id, answer.producer_epoch))
 
     # Over an unreliable network
 

@@ -15,9 +15,9 @@ from penstock.transactions.transaction import (
     NO_PRODUCER_ID,
     TV1,
     TV2,
-    Identity,
-    State,
+    ProducerIdentity,
     Transaction,
+    TransactionState,
 )
 
 ID = "txn"
@@ -142,7 +142,7 @@ class Script:
         assert self.known is not None
         self.known = Transaction(
             transactional_id=ID,
-            state=State.EMPTY,
+            state=TransactionState.EMPTY,
             producer_id=identity(who).producer_id,
             producer_epoch=identity(who).producer_epoch,
             timeout_ms=60_000,
@@ -163,9 +163,9 @@ class Script:
         return f"{step.answer.producer_id}/{step.answer.producer_epoch}"
 
 
-def identity(text: str) -> Identity:
+def identity(text: str) -> ProducerIdentity:
     producer_id, epoch = text.split("/")
-    return Identity(int(producer_id), int(epoch))
+    return ProducerIdentity(int(producer_id), int(epoch))
 
 
 def partition(text: str) -> tuple[str, int]:

@@ -24,14 +24,20 @@ from penstock.errors import (
 )
 from penstock.records.batch import Record, build_batch, read_header
 from penstock.replica.partition import Partition
-from penstock.transactions.admission import Admission, AdmissionSettings, Claim, Wait
-from penstock.transactions.markers import Marker
-from penstock.transactions.transaction import Identity
+from penstock.transactions.admission import (
+    Admission,
+    AdmissionSettings,
+    BatchClaim,
+    PlaceInLine,
+    Wait,
+)
+from penstock.transactions.markers import TransactionMarker
+from penstock.transactions.transaction import TV1, TV2, ProducerIdentity
 
 Play = Callable[[Any], None]
 
 A = ("orders", 0)
-WHO = Identity(5, 1)
+WHO = ProducerIdentity(5, 1)
 
 
 class Verifier:
@@ -43,11 +49,11 @@ class Verifier:
         self.answered: asyncio.Event | None = None  # None: at once.
 
     def add_partitions(
-        self, transactional_id: str, identity: Identity, partitions: Iterable[Any], **_: Any
+        self, transactional_id: str, identity: ProducerIdentity, partitions: Iterable[Any], **_: Any
     ) -> Wait:
         return self._answer(f"add {list(partitions)}")
 
-    def verify(self, transactional_id: str, identity: Identity, partition: Any) -> Wait:
+    def verify(self, transactional_id: str, identity: ProducerIdentity, partition: Any) -> Wait:
         return self._answer(f"verify {partition}")
 
     def _answer(self, question: str) -> Wait:
@@ -85,13 +91,20 @@ class Door:
             now_ms=world.now_ms,
         )
 
-    def is_admitted(self, claim: Claim) -> bool:
+    def is_admitted(self, claim: BatchClaim) -> bool:
         return self.admission.is_admitted(self.partition, claim)
 
-    def later(self, claim: Claim) -> "asyncio.Task[int]":
-        return self.admission.later(self.partition, claim, lambda: self.append(claim))
+    def later(self, claim: BatchClaim) -> "asyncio.Task[int]":
+        turn = self.admission.line_up(self.partition, claim)
+        task = asyncio.create_task(self._append_in_turn(turn))
+        task.add_done_callback(turn.end)
+        return task
 
-    def append(self, claim: Claim) -> int:
+    async def _append_in_turn(self, turn: PlaceInLine) -> int:
+        async with turn:
+            return self.append(turn.claim)
+
+    def append(self, claim: BatchClaim) -> int:
         batch = memoryview(
             build_batch(
                 [Record(0, self.now_ms(), None, b"v")],
@@ -105,12 +118,19 @@ class Door:
             [(read_header(batch), batch)], required_acks=-1, now_ms=self.now_ms()
         ).base_offset
 
-    async def mark(self, identity: Identity = WHO) -> None:
-        await self.server.markers.write(Marker(*identity, True, 0, 0), [A])
+    async def mark(
+        self, identity: ProducerIdentity = WHO, *, version: int = TV1
+    ) -> ProtocolError | None:
+        outcome = await self.server.markers.write(
+            TransactionMarker(*identity, True, 0, version), [A]
+        )
+        return outcome[A]
 
 
-def claim(sequence: int = 0, *, version: int = 1, identity: Identity = WHO, **kw: Any) -> Claim:
-    return Claim(
+def claim(
+    sequence: int = 0, *, version: int = 1, identity: ProducerIdentity = WHO, **kw: Any
+) -> BatchClaim:
+    return BatchClaim(
         transactional_id=kw.get("transactional_id", "t"),
         identity=identity,
         first_sequence=sequence,
@@ -174,9 +194,9 @@ def test_an_epoch_that_the_open_transaction_does_not_have_is_asked_about(play: P
         assert door.is_admitted(claim())
         door.append(claim())
         with pytest.raises(InvalidProducerEpoch):
-            door.is_admitted(claim(1, identity=Identity(5, 0)))
+            door.is_admitted(claim(1, identity=ProducerIdentity(5, 0)))
         with pytest.raises(InvalidProducerEpoch):
-            door.is_admitted(claim(0, identity=Identity(5, 2)))
+            door.is_admitted(claim(0, identity=ProducerIdentity(5, 2)))
 
     play(story)
 
@@ -249,6 +269,189 @@ def test_a_marker_that_comes_before_the_answer_shuts_the_door(play: Play) -> Non
         assert world.open_transactions(A) == {}
 
     play(story)
+
+
+def test_a_batch_behind_the_one_that_asks_belongs_to_the_transaction_that_ended_too(
+    play: Play,
+) -> None:
+    async def story(world: World) -> None:
+        door = Door(world)
+        door.verifier.answered = asyncio.Event()
+        tasks = [door.later(claim(sequence)) for sequence in range(2)]
+        await asyncio.sleep(0.1)
+        await door.mark()
+        next_one = door.later(claim(0))
+        door.verifier.answered.set()
+        for task in tasks:
+            with pytest.raises(InvalidTxnState):
+                await task
+        await next_one
+        assert door.verifier.asked == [f"verify {A}"] * 2
+
+    play(story)
+
+
+# What a marker may end
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_end_of_the_transaction_before_leaves_the_door_of_the_next_open(
+    play: Play, version: int
+) -> None:
+    """The marker of a transaction of version 2 carries the epoch that the next one has."""
+
+    async def story(world: World) -> None:
+        door = Door(world)
+        before = claim(identity=ProducerIdentity(5, 0), version=2)
+        assert door.is_admitted(before)
+        door.append(before)
+        door.verifier.answered = asyncio.Event()
+        assert not door.is_admitted(claim(version=version))
+        tasks = [door.later(claim(sequence, version=version)) for sequence in range(2)]
+        await asyncio.sleep(0.1)
+        assert await door.mark(WHO, version=TV2) is None
+        door.verifier.answered.set()
+        assert await asyncio.gather(*tasks) == [2, 3]
+        assert world.open_transactions(A) == {2: 5}
+        assert len(door.server.guards) == 0
+
+    play(story)
+
+
+def test_a_marker_that_comes_again_does_not_end_the_next_transaction(play: Play) -> None:
+    async def story(world: World) -> None:
+        door = Door(world)
+        assert await door.mark(version=TV2) is None
+        assert await door.mark(version=TV2) is None  # Of an answer that was lost.
+        assert door.is_admitted(claim(version=2))
+        door.append(claim(version=2))
+        assert isinstance(await door.mark(version=TV2), InvalidProducerEpoch)
+        assert list(world.open_transactions(A).values()) == [5]
+        door.append(claim(1, version=2))
+
+    play(story)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("marker_version", [TV1, TV2])
+@pytest.mark.parametrize("behind", [1, 2])
+def test_a_batch_that_waits_is_refused_once_its_producer_is_fenced_off(
+    play: Play, version: int, marker_version: int, behind: int
+) -> None:
+    """By its epoch: the same batch would be told so if it came a moment later."""
+
+    async def story(world: World) -> None:
+        door = Door(world)
+        door.verifier.answered = asyncio.Event()
+        task = door.later(claim(version=version))
+        await asyncio.sleep(0.1)
+        await door.mark(ProducerIdentity(5, WHO.producer_epoch + behind), version=marker_version)
+        door.verifier.answered.set()
+        with pytest.raises(InvalidProducerEpoch):
+            await task
+        assert world.open_transactions(A) == {}
+
+    play(story)
+
+
+def test_a_client_of_version_2_that_ends_as_one_of_version_1_ends_its_own_epoch(
+    play: Play,
+) -> None:
+    async def story(world: World) -> None:
+        door = Door(world)
+        door.verifier.answered = asyncio.Event()
+        task = door.later(claim(version=2))
+        await asyncio.sleep(0.1)
+        await door.mark(version=TV1)
+        door.verifier.answered.set()
+        with pytest.raises(InvalidTxnState):
+            await task
+
+    play(story)
+
+
+@pytest.mark.parametrize("marker_version", [TV1, TV2])
+def test_a_late_marker_of_an_older_epoch_ends_nothing_of_a_later_one(
+    play: Play, marker_version: int
+) -> None:
+    async def story(world: World) -> None:
+        door = Door(world)
+        door.verifier.answered = asyncio.Event()
+        task = door.later(claim())
+        await asyncio.sleep(0.1)
+        await door.mark(ProducerIdentity(5, 0), version=marker_version)
+        door.verifier.answered.set()
+        assert await task == 1
+
+    play(story)
+
+
+def test_a_new_producer_id_is_not_touched_by_the_end_of_the_one_before(play: Play) -> None:
+    """The epochs of the old id ran out: its last transaction ends with the last epoch of all."""
+
+    async def story(world: World) -> None:
+        door = Door(world)
+        door.verifier.answered = asyncio.Event()
+        task = door.later(claim(identity=ProducerIdentity(6, 0), version=2))
+        await asyncio.sleep(0.1)
+        await door.mark(ProducerIdentity(5, 32_767), version=TV2)
+        door.verifier.answered.set()
+        assert await task == 1
+
+    play(story)
+
+
+def test_what_an_earlier_leadership_asked_for_must_be_asked_again(play: Play) -> None:
+    """Another leader may have written the marker meanwhile, and knew of no guard."""
+
+    async def story(world: World) -> None:
+        door = Door(world)
+        door.verifier.answered = asyncio.Event()
+        task = door.later(claim())
+        await asyncio.sleep(0.1)
+        door.partition.leader_epoch += 2
+        door.verifier.answered.set()
+        with pytest.raises(NotEnoughReplicas):
+            await task
+        assert await door.later(claim()) == 0
+
+    play(story)
+
+
+def test_a_guard_that_was_taken_down_by_the_clock_must_be_put_up_again(play: Play) -> None:
+    async def story(world: World) -> None:
+        door = Door(world)
+        door.verifier.answered = asyncio.Event()
+        task = door.later(claim())
+        await asyncio.sleep(0.1)
+        door.server.guards.drop_older(world.now_ms() + 1)
+        door.verifier.answered.set()
+        with pytest.raises(NotEnoughReplicas):
+            await task
+        assert await door.later(claim()) == 0
+
+    play(story)
+
+
+def test_a_guard_of_one_epoch_does_not_stand_for_another(play: Play) -> None:
+    """Whoever claims a later epoch has not proved it, and must not shield the one that has."""
+
+    async def story(world: World) -> None:
+        door = Door(world, CoordinatorLoadInProgress("loading"))
+        with pytest.raises(NotEnoughReplicas):
+            door.is_admitted(claim(identity=ProducerIdentity(5, 9)))
+        door.verifier.answered = asyncio.Event()
+        task = door.later(claim())
+        await asyncio.sleep(0.1)
+        await door.mark()
+        door.verifier.answered.set()
+        with pytest.raises(InvalidTxnState):
+            await task
+
+    play(story)
+
+
+# Lines
 
 
 def test_batches_that_wait_are_written_in_the_order_they_came(play: Play) -> None:
@@ -339,8 +542,8 @@ def test_with_a_new_epoch_numbers_begin_anew(play: Play) -> None:
         with pytest.raises(NotEnoughReplicas):
             door.is_admitted(claim(0))
         with pytest.raises(NotEnoughReplicas):
-            door.is_admitted(claim(7, identity=Identity(5, 2)))
-        assert door.is_admitted(claim(7, identity=Identity(5, 2)))
+            door.is_admitted(claim(7, identity=ProducerIdentity(5, 2)))
+        assert door.is_admitted(claim(7, identity=ProducerIdentity(5, 2)))
 
     play(story)
 

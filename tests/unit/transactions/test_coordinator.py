@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.transactions.world import EXPIRATION_MS, STATE, Server, World
 
-from penstock.cluster.image import PartitionImage
+from penstock.cluster.image.image import PartitionImage
 from penstock.errors import (
     ConcurrentTransactions,
     CoordinatorLoadInProgress,
@@ -30,9 +30,15 @@ from penstock.errors import (
 )
 from penstock.replica.partition import Partition
 from penstock.transactions.coordinator import TransactionCoordinator
-from penstock.transactions.markers import Marker
+from penstock.transactions.markers import TransactionMarker
 from penstock.transactions.stored import to_record
-from penstock.transactions.transaction import TV1, TV2, Identity, State, Transaction
+from penstock.transactions.transaction import (
+    TV1,
+    TV2,
+    ProducerIdentity,
+    Transaction,
+    TransactionState,
+)
 
 Play = Callable[[Any], None]
 
@@ -49,27 +55,27 @@ def coordinator_of(world: World) -> TransactionCoordinator:
     return server_of(world).coordinator
 
 
-async def owner_of(world: World, transactional_id: str = "t") -> Identity:
+async def owner_of(world: World, transactional_id: str = "t") -> ProducerIdentity:
     return await coordinator_of(world).initialize(
         transactional_id, timeout_ms=5_000, expected=NOBODY
     )
 
 
-def add(world: World, identity: Identity, *partitions: tuple[str, int]) -> Any:
+def add(world: World, identity: ProducerIdentity, *partitions: tuple[str, int]) -> Any:
     return coordinator_of(world).add_partitions(
         "t", identity, partitions or [A, B], client_version=TV1
     )
 
 
 async def end(
-    world: World, identity: Identity, *, is_commit: bool = True, version: int = TV1
-) -> Identity:
+    world: World, identity: ProducerIdentity, *, is_commit: bool = True, version: int = TV1
+) -> ProducerIdentity:
     return await coordinator_of(world).end(
         "t", identity, is_commit=is_commit, client_version=version
     )
 
 
-def state_of(world: World) -> State:
+def state_of(world: World) -> TransactionState:
     return coordinator_of(world).describe("t").state
 
 
@@ -91,9 +97,9 @@ class Sink:
 
     def __init__(self, *answers: ProtocolError | None) -> None:
         self.answers = list(answers)
-        self.asked: list[tuple[Marker, list[tuple[str, int]]]] = []
+        self.asked: list[tuple[TransactionMarker, list[tuple[str, int]]]] = []
 
-    async def write(self, marker: Marker, partitions: Iterable[tuple[str, int]]) -> Any:
+    async def write(self, marker: TransactionMarker, partitions: Iterable[tuple[str, int]]) -> Any:
         wanted = list(partitions)
         self.asked.append((marker, wanted))
         answer = self.answers.pop(0) if self.answers else None
@@ -108,9 +114,9 @@ def test_a_commit_reaches_every_partition_and_only_then_is_complete(play: Play) 
         owner = await owner_of(world)
         assert add(world, owner) is None
         assert await end(world, owner) == owner
-        assert state_of(world) is State.PREPARE_COMMIT
+        assert state_of(world) is TransactionState.PREPARE_COMMIT
         await turns()
-        assert state_of(world) is State.COMPLETE_COMMIT
+        assert state_of(world) is TransactionState.COMPLETE_COMMIT
         assert markers_in(world) == [1, 1]
 
     play(story)
@@ -164,14 +170,14 @@ def test_epochs_run_out_over_one_id_and_go_on_under_another(play: Play) -> None:
         shard.store(
             Transaction(
                 transactional_id="t",
-                state=State.EMPTY,
+                state=TransactionState.EMPTY,
                 producer_id=known.producer_id,
                 producer_epoch=32_766,
                 timeout_ms=5_000,
                 updated_ms=0,
             )
         )
-        last = Identity(owner.producer_id, 32_766)
+        last = ProducerIdentity(owner.producer_id, 32_766)
         add(world, last, A)
         after = await end(world, last, version=TV2)
         assert after == (owner.producer_id + 1, 0)
@@ -217,10 +223,10 @@ def test_no_marker_is_sent_before_the_decision_is_safe(play_replicated: Play) ->
         await turns()
         assert ended.done()
         assert markers_in(world) == [1, 1]
-        assert state_of(world) is State.PREPARE_COMMIT, "the markers could still be lost"
+        assert state_of(world) is TransactionState.PREPARE_COMMIT, "the markers could still be lost"
         world.confirm()
         await turns()
-        assert state_of(world) is State.COMPLETE_COMMIT
+        assert state_of(world) is TransactionState.COMPLETE_COMMIT
 
     play_replicated(story)
 
@@ -268,7 +274,7 @@ def test_a_decision_is_carried_out_once_enough_replicas_are_back(play_replicated
         assert markers_in(world) == [1, 1]
         world.confirm()
         await turns()
-        assert state_of(world) is State.COMPLETE_COMMIT
+        assert state_of(world) is TransactionState.COMPLETE_COMMIT
 
     play_replicated(story)
 
@@ -278,7 +284,7 @@ def test_a_log_is_served_once_enough_replicas_are_back(play_replicated: Play) ->
         asked = asyncio.ensure_future(owner_of(world))
         await turns()
         coordinator = coordinator_of(world)
-        coordinator.close()
+        coordinator._resign(0)
         coordinator.take_image(server_of(world).broker.image)
         await turns()
         lose_follower(world)
@@ -306,9 +312,9 @@ def test_a_marker_is_sent_until_it_arrives(play: Play, error: type[ProtocolError
         add(world, owner)
         await end(world, owner)
         await turns()
-        assert state_of(world) is State.PREPARE_COMMIT
+        assert state_of(world) is TransactionState.PREPARE_COMMIT
         await asyncio.sleep(1)
-        assert state_of(world) is State.COMPLETE_COMMIT
+        assert state_of(world) is TransactionState.COMPLETE_COMMIT
         assert [partitions for _, partitions in sink.asked] == [[A, B], [A], [A]]
 
     play(story)
@@ -324,7 +330,7 @@ def test_a_partition_that_is_gone_or_went_on_needs_no_marker(
         add(world, owner)
         await end(world, owner)
         await turns()
-        assert state_of(world) is State.COMPLETE_COMMIT
+        assert state_of(world) is TransactionState.COMPLETE_COMMIT
 
     play(story)
 
@@ -337,7 +343,7 @@ def test_a_coordinator_that_was_replaced_leaves_the_rest_to_its_successor(play: 
         add(world, owner)
         await end(world, owner)
         await asyncio.sleep(10)
-        assert state_of(world) is State.PREPARE_COMMIT
+        assert state_of(world) is TransactionState.PREPARE_COMMIT
         assert len(sink.asked) == 1
 
     play(story)
@@ -358,10 +364,10 @@ def test_the_completion_is_written_when_there_is_room_again(
 
         monkeypatch.setattr(partition, "append", full)
         await turns()
-        assert state_of(world) is State.PREPARE_COMMIT
+        assert state_of(world) is TransactionState.PREPARE_COMMIT
         monkeypatch.setattr(partition, "append", write)
         await asyncio.sleep(1)
-        assert state_of(world) is State.COMPLETE_COMMIT
+        assert state_of(world) is TransactionState.COMPLETE_COMMIT
 
     play(story)
 
@@ -378,7 +384,7 @@ def test_a_restart_finds_everything_and_ends_what_was_decided(play: Play) -> Non
         await turns()
         world.crash()
         await asyncio.sleep(2)
-        assert state_of(world) is State.COMPLETE_COMMIT
+        assert state_of(world) is TransactionState.COMPLETE_COMMIT
         assert markers_in(world) == [1, 1]
         add(world, owner, A)
         world.crash()
@@ -392,7 +398,7 @@ def test_nobody_is_served_while_a_log_is_being_loaded(play: Play) -> None:
     async def story(world: World) -> None:
         owner = await owner_of(world)
         coordinator = coordinator_of(world)
-        coordinator.close()
+        coordinator._resign(0)
         coordinator.take_image(server_of(world).broker.image)
         with pytest.raises(CoordinatorLoadInProgress):
             coordinator.verify("t", owner, A)
@@ -436,7 +442,7 @@ def test_a_transaction_open_for_too_long_is_aborted(play: Play) -> None:
         await asyncio.sleep(0.2)
         assert coordinator_of(world).abort_timed_out() == 1
         await turns()
-        assert state_of(world) is State.COMPLETE_ABORT
+        assert state_of(world) is TransactionState.COMPLETE_ABORT
         assert markers_in(world) == [1, 1]
         with pytest.raises(ProducerFenced):
             await end(world, owner)

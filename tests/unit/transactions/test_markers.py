@@ -1,5 +1,6 @@
 """Markers: where they are written, who hears of them, and what refuses them."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -11,26 +12,30 @@ from penstock.errors import (
     ProtocolError,
     TransactionCoordinatorFenced,
 )
+from penstock.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from penstock.records.batch import read_records
-from penstock.records.control import ControlType, read_marker
-from penstock.records.control import Marker as ControlMarker
-from penstock.transactions.markers import Marker
+from penstock.records.control import ControlType, EndTransactionMarker, read_marker
+from penstock.transactions.markers import TransactionMarker
 
 Play = Callable[[Any], None]
 
-A, OFFSETS = ("orders", 0), ("offsets", 0)
+A, B, OFFSETS = ("orders", 0), ("orders", 1), ("offsets", 0)
 
 
 async def written(
-    world: World, marker: Marker, *partitions: tuple[str, int]
+    world: World, marker: TransactionMarker, *partitions: tuple[str, int]
 ) -> list[type[ProtocolError] | None]:
     assert world.server is not None
     outcome = await world.server.markers.write(marker, partitions)
     return [None if outcome[where] is None else type(outcome[where]) for where in partitions]
 
 
-def marker(epoch: int = 0, *, is_commit: bool = True, coordinator: int = 0) -> Marker:
-    return Marker(7, epoch, is_commit, coordinator, 0)
+def marker(epoch: int = 0, *, is_commit: bool = True, coordinator: int = 0) -> TransactionMarker:
+    return TransactionMarker(7, epoch, is_commit, coordinator, 0)
 
 
 def test_a_marker_says_how_it_ended_and_who_says_so(play: Play) -> None:
@@ -41,7 +46,7 @@ def test_a_marker_says_how_it_ended_and_who_says_so(play: Play) -> None:
         assert header.is_transactional
         assert (header.producer_id, header.producer_epoch) == (7, 3)
         record = next(iter(read_records(batch)))
-        assert read_marker(record) == ControlMarker(ControlType.ABORT, 9)
+        assert read_marker(record) == EndTransactionMarker(ControlType.ABORT, 9)
 
     play(story)
 
@@ -75,3 +80,30 @@ def test_a_partition_led_elsewhere_is_left_to_its_leader(play: Play) -> None:
         assert await written(world, marker(), A, OFFSETS) == [NotLeaderOrFollower, None]
 
     play(story)
+
+
+def test_markers_of_one_request_do_not_wait_for_each_others_replicas(
+    play_replicated: Play,
+) -> None:
+    async def story(world: World) -> None:
+        markers = [
+            WritableTxnMarker(
+                producer_id=number,
+                producer_epoch=1,
+                transaction_result=True,
+                topics=[WritableTxnMarkerTopic(name="orders", partition_indexes=[number % 2])],
+                coordinator_epoch=0,
+                transaction_version=2,
+            )
+            for number in range(4)
+        ]
+        asking = asyncio.ensure_future(world.ask(WriteTxnMarkersRequest(markers=markers), 2))
+        await asyncio.sleep(0.1)
+        assert not asking.done()
+        assert [header.producer_id for header, _ in world.batches(A)] == [0, 2]
+        assert [header.producer_id for header, _ in world.batches(B)] == [1, 3]
+        world.confirm()
+        answer = await asking
+        assert [result.producer_id for result in answer.markers] == [0, 1, 2, 3]
+
+    play_replicated(story)

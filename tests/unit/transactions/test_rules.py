@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.transactions.script import check
 
 from penstock.transactions import rules
-from penstock.transactions.transaction import State, Transaction
+from penstock.transactions.transaction import Transaction, TransactionState
 
 
 def test_a_transaction_commits_and_the_next_keeps_its_epoch() -> None:
@@ -307,7 +307,7 @@ def test_fencing_works_at_the_last_epoch_too() -> None:
     )
 
 
-def transaction(state: State, updated_ms: int) -> Transaction:
+def transaction(state: TransactionState, updated_ms: int) -> Transaction:
     return Transaction(
         transactional_id="t",
         state=state,
@@ -319,18 +319,26 @@ def transaction(state: State, updated_ms: int) -> Transaction:
     )
 
 
-@pytest.mark.parametrize("state", [s for s in State if s not in (State.DEAD,)])
+@pytest.mark.parametrize(
+    "state", [s for s in TransactionState if s not in (TransactionState.DEAD,)]
+)
 @given(unused_ms=st.integers(0, 10_000))
-def test_only_idle_ids_expire_and_only_after_their_time(state: State, unused_ms: int) -> None:
-    is_idle = state in (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+def test_only_idle_ids_expire_and_only_after_their_time(
+    state: TransactionState, unused_ms: int
+) -> None:
+    is_idle = state in (
+        TransactionState.EMPTY,
+        TransactionState.COMPLETE_COMMIT,
+        TransactionState.COMPLETE_ABORT,
+    )
     known = transaction(state, updated_ms=50_000)
     expired = rules.is_expired(known, now_ms=50_000 + unused_ms, expiration_ms=5_000)
     assert expired == (is_idle and unused_ms >= 5_000)
 
 
-@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize("state", list(TransactionState))
 @given(open_ms=st.integers(0, 3_000))
-def test_only_open_transactions_time_out(state: State, open_ms: int) -> None:
+def test_only_open_transactions_time_out(state: TransactionState, open_ms: int) -> None:
     known = transaction(state, updated_ms=50_000)
     is_late = rules.is_timed_out(known, now_ms=50_000 + open_ms)
-    assert is_late == (state is State.ONGOING and open_ms > 1_000)
+    assert is_late == (state is TransactionState.ONGOING and open_ms > 1_000)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.protocol.primitives import MalformedMessage
 from penstock.transactions.stored import read_record, to_record, tombstone
-from penstock.transactions.transaction import NO_EPOCH, State, Transaction
+from penstock.transactions.transaction import NO_EPOCH, Transaction, TransactionState
 
 
 def packed(*parts: str) -> bytes:
@@ -122,7 +122,7 @@ NOW_MS = 1_700_000_000_000
 def transaction(**changes: object) -> Transaction:
     plain: dict[str, object] = {
         "transactional_id": "my-txn-1",
-        "state": State.EMPTY,
+        "state": TransactionState.EMPTY,
         "producer_id": 1_000,
         "producer_epoch": 0,
         "timeout_ms": 60_000,
@@ -138,17 +138,17 @@ GOLDEN = [
     (
         transaction(
             **BUSY,
-            state=State.ONGOING,
+            state=TransactionState.ONGOING,
             partitions=frozenset({("a", 2), ("__consumer_offsets", 7), ("a", 0)}),
             client_version=2,
         ),
         ONGOING,
     ),
-    (transaction(**BUSY, state=State.COMPLETE_COMMIT), COMPLETE),
+    (transaction(**BUSY, state=TransactionState.COMPLETE_COMMIT), COMPLETE),
     (
         transaction(
             **{**BUSY, "producer_epoch": 32_767},
-            state=State.PREPARE_COMMIT,
+            state=TransactionState.PREPARE_COMMIT,
             next_producer_id=2_000,
             client_version=2,
         ),
@@ -174,7 +174,7 @@ def test_partitions_are_read_in_any_order() -> None:
 
 def test_the_oldest_version_is_read() -> None:
     wanted = transaction(
-        state=State.ONGOING,
+        state=TransactionState.ONGOING,
         producer_epoch=1,
         partitions=frozenset({("a", 4)}),
         started_ms=NOW_MS,
@@ -197,7 +197,7 @@ def test_an_unfinished_fencing_is_an_abort_and_a_dead_id_is_gone() -> None:
     found = read_record(KEY, fence)
     assert found is not None
     assert found[1] is not None
-    assert found[1].state is State.PREPARE_ABORT
+    assert found[1].state is TransactionState.PREPARE_ABORT
     assert read_record(KEY, COMPLETE[:16] + b"\x06" + COMPLETE[17:]) == ("my-txn-1", None)
 
 
@@ -223,7 +223,13 @@ names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 transactions = st.builds(
     Transaction,
     transactional_id=names,
-    state=st.sampled_from([s for s in State if s not in (State.DEAD, State.PREPARE_EPOCH_FENCE)]),
+    state=st.sampled_from(
+        [
+            s
+            for s in TransactionState
+            if s not in (TransactionState.DEAD, TransactionState.PREPARE_EPOCH_FENCE)
+        ]
+    ),
     producer_id=st.integers(0, 1 << 40),
     producer_epoch=st.integers(0, 32_767),
     timeout_ms=st.integers(1, 900_000),
@@ -239,7 +245,7 @@ transactions = st.builds(
 
 @given(transactions)
 def test_what_is_stored_is_read_back(known: Transaction) -> None:
-    if known.state is State.EMPTY:
+    if known.state is TransactionState.EMPTY:
         known = transaction(transactional_id=known.transactional_id)
     key, value = to_record(known)
     assert read_record(key, value) == (known.transactional_id, known)

@@ -13,16 +13,23 @@ from types import SimpleNamespace
 from typing import Any
 
 from penstock.broker.context import RequestContext
-from penstock.broker.handlers import add_partitions_to_txn, end_txn, init_producer_id, produce
-from penstock.cluster.image import ClusterImage, PartitionImage, PartitionState, TopicImage
+from penstock.broker.handlers import (
+    add_partitions_to_txn,
+    end_txn,
+    init_producer_id,
+    produce,
+    write_txn_markers,
+)
+from penstock.cluster.image.image import ClusterImage, PartitionImage, PartitionState, TopicImage
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ProtocolError
+from penstock.net.session import Session
 from penstock.protocol.headers import RequestHeader
 from penstock.records.batch import Record, read_records, split_batches
 from penstock.records.control import ControlType, read_marker
 from penstock.replica.partition import Partition
-from penstock.storage.log import Appended, Log
-from penstock.storage.log_config import LogConfig
+from penstock.storage.log.config import LogConfig
+from penstock.storage.log.log import Appended, Log
 from penstock.telemetry.metrics import Metrics
 from penstock.transactions.admission import Admission, AdmissionSettings
 from penstock.transactions.coordinator import CoordinatorSettings, TransactionCoordinator
@@ -39,6 +46,7 @@ HANDLERS: dict[str, Any] = {
     "InitProducerIdRequest": init_producer_id,
     "AddPartitionsToTxnRequest": add_partitions_to_txn,
     "EndTxnRequest": end_txn,
+    "WriteTxnMarkersRequest": write_txn_markers,
 }
 
 
@@ -108,7 +116,7 @@ class Server:
     def leader(self, topic: str, partition: int) -> Partition:
         return self.partitions[topic, partition]
 
-    def _complete(self, partition: Partition, identity: Any, *, is_commit: bool) -> None:
+    def _complete(self, partition: Partition, identity: Any, *, is_commit: bool, **_: int) -> None:
         self.completed.append((identity.producer_id, is_commit))
 
 
@@ -269,7 +277,8 @@ async def _handled(server: Server, request: Any, version: int) -> Any:
     header = RequestHeader(
         api_key=type(request).api_key, api_version=version, correlation_id=1, client_id="model"
     )
-    context = RequestContext(server.broker, header, "PLAINTEXT", "127.0.0.1")
+    session = Session(listener="PLAINTEXT", address="127.0.0.1")
+    context = RequestContext(server.broker, header, session)
     try:
         response = handler.handle(read, context)
         if asyncio.iscoroutine(response):

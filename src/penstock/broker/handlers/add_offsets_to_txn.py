@@ -7,15 +7,16 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from penstock.broker.context import RequestContext
-from penstock.broker.exactly_once import told_to
-from penstock.broker.internal_topics import CONSUMER_OFFSETS, create_on_use
+from penstock.broker.internal_topics import create_on_use
+from penstock.broker.transactions.exactly_once import told_to
+from penstock.cluster.topics.names import CONSUMER_OFFSETS
 from penstock.errors import CoordinatorNotAvailable, ProtocolError
 from penstock.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
 )
 from penstock.replica.state_log import partition_for
-from penstock.transactions.transaction import TV1, Identity
+from penstock.transactions.transaction import TV1, ProducerIdentity
 
 _FIRST_VERSION_WITH_FENCING = 2
 
@@ -24,12 +25,12 @@ def handle(
     request: AddOffsetsToTxnRequest, context: RequestContext
 ) -> AddOffsetsToTxnResponse | Coroutine[Any, Any, AddOffsetsToTxnResponse]:
     if CONSUMER_OFFSETS not in context.broker.image.topics:
-        return _after_creation(request, context)
+        return _create_and_add(request, context)
     wait = _add(request, context)
-    return AddOffsetsToTxnResponse() if wait is None else _when_safe(wait)
+    return AddOffsetsToTxnResponse() if wait is None else _answer_when_safe(wait)
 
 
-async def _after_creation(
+async def _create_and_add(
     request: AddOffsetsToTxnRequest, context: RequestContext
 ) -> AddOffsetsToTxnResponse:
     """The offsets of the group may be the first of all."""
@@ -42,7 +43,7 @@ async def _after_creation(
     return AddOffsetsToTxnResponse()
 
 
-async def _when_safe(wait: Callable[[], Awaitable[None]]) -> AddOffsetsToTxnResponse:
+async def _answer_when_safe(wait: Callable[[], Awaitable[None]]) -> AddOffsetsToTxnResponse:
     await wait()
     return AddOffsetsToTxnResponse()
 
@@ -55,7 +56,7 @@ def _add(
     try:
         return broker.transactions.coordinator.add_partitions(
             request.transactional_id,
-            Identity(request.producer_id, request.producer_epoch),
+            ProducerIdentity(request.producer_id, request.producer_epoch),
             [(CONSUMER_OFFSETS, partition_for(request.group_id, partition_count))],
             client_version=TV1,
         )

@@ -1,16 +1,18 @@
 """AddPartitionsToTxn: partitions that a transaction is about to write.
 
 Clients send one transaction, up to version 3. From version 4 on brokers send several at once, to
-add partitions for clients of transaction version 2 or only to ask whether they were added.
+add partitions for clients of transaction version 2 or only to ask whether they were added. Where
+many partitions are named, others have their turn in between; what is added is added in one step.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from penstock.broker.context import Broker, RequestContext
-from penstock.broker.exactly_once import told_to
+from penstock.broker.error_answers import code_of
+from penstock.broker.slices import TimeSlice
+from penstock.broker.transactions.exactly_once import told_to
 from penstock.errors import (
-    ErrorCode,
     InvalidTxnState,
     OperationNotAttempted,
     ProtocolError,
@@ -26,33 +28,46 @@ from penstock.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
-from penstock.transactions.transaction import TV1, TV2, Identity, TopicPartition
+from penstock.transactions.admission import Wait
+from penstock.transactions.transaction import TV1, TV2, ProducerIdentity, TopicPartition
 
 _FIRST_VERSION_WITH_FENCING = 2
 _FIRST_VERSION_OF_BROKERS = 4
 _FIRST_VERSION_WITH_ABORTABLE = 5
 
-Errors = Mapping[TopicPartition, ProtocolError | None]
-Waits = list[Callable[[], Awaitable[None]]]
+_AT_ONCE: Final = 500  # So many partitions are answered for in a few milliseconds.
+_UNKNOWN: Final = UnknownTopicOrPartition("the partition is not there")
+_NOT_TRIED: Final = OperationNotAttempted("another partition of the request is not there")
+
+Verdict = Callable[[TopicPartition], ProtocolError | None]
+
+
+class _Decided(NamedTuple):
+    """What is said of one transaction's partitions, and what to wait for before it is told."""
+
+    verdict: Verdict
+    wait: Wait
+
+
+class _Answered(NamedTuple):
+    """The results of one transaction, and what to wait for before they are told."""
+
+    topics: list[AddPartitionsToTxnTopicResult]
+    wait: Wait
 
 
 def handle(
     request: AddPartitionsToTxnRequest, context: RequestContext
 ) -> AddPartitionsToTxnResponse | Coroutine[Any, Any, AddPartitionsToTxnResponse]:
-    waits: Waits = []
-    response = AddPartitionsToTxnResponse()
-    if context.version < _FIRST_VERSION_OF_BROKERS:
-        results = _results(_of_client(request), context, waits)
-        response.results_by_topic_v3_and_below = results
-    else:
-        response.results_by_transaction = [
-            AddPartitionsToTxnResult(
-                transactional_id=transaction.transactional_id,
-                topic_results=_results(transaction, context, waits),
-            )
-            for transaction in request.transactions
-        ]
-    return _when_safe(response, waits) if waits else response
+    is_client = context.version < _FIRST_VERSION_OF_BROKERS
+    transactions = [_of_client(request)] if is_client else request.transactions
+    if _are_many(transactions):
+        context.is_large = context.holds = True
+        return _in_turns(transactions, context)
+    answered = [_answer_transaction(transaction, context) for transaction in transactions]
+    response = _response(transactions, answered, is_client=is_client)
+    waits = _waits_of(answered)
+    return _answer_when_safe(response, waits) if waits else response
 
 
 def error_response(
@@ -60,11 +75,9 @@ def error_response(
 ) -> AddPartitionsToTxnResponse:
     """The same error for every partition, in the form of the request's version."""
     if request.transactions:
-        return AddPartitionsToTxnResponse(error_code=int(error.code))
-    topics = request.v3_and_below_topics
-    return AddPartitionsToTxnResponse(
-        results_by_topic_v3_and_below=_answer(topics, dict.fromkeys(_wanted(topics), error))
-    )
+        return AddPartitionsToTxnResponse(error_code=code_of(error))
+    results = [_answer(topic, lambda _: error) for topic in request.v3_and_below_topics]
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
 
 
 def _of_client(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
@@ -76,67 +89,99 @@ def _of_client(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransact
     )
 
 
-async def _when_safe(
-    response: AddPartitionsToTxnResponse, waits: Waits
+async def _answer_when_safe(
+    response: AddPartitionsToTxnResponse, waits: Iterable[Callable[[], Awaitable[None]]]
 ) -> AddPartitionsToTxnResponse:
     for wait in waits:
         await wait()
     return response
 
 
-def _results(
-    transaction: AddPartitionsToTxnTransaction, context: RequestContext, waits: Waits
-) -> list[AddPartitionsToTxnTopicResult]:
-    wanted = _wanted(transaction.topics)
+def _response(
+    transactions: Iterable[AddPartitionsToTxnTransaction],
+    answered: Sequence[_Answered],
+    *,
+    is_client: bool,
+) -> AddPartitionsToTxnResponse:
+    if is_client:
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=answered[0].topics)
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[
+            AddPartitionsToTxnResult(
+                transactional_id=transaction.transactional_id, topic_results=one.topics
+            )
+            for transaction, one in zip(transactions, answered, strict=True)
+        ]
+    )
+
+
+def _waits_of(answered: Iterable[_Answered]) -> list[Callable[[], Awaitable[None]]]:
+    return [one.wait for one in answered if one.wait is not None]
+
+
+def _answer_transaction(
+    transaction: AddPartitionsToTxnTransaction, context: RequestContext
+) -> _Answered:
+    wanted = {(topic.name, number) for topic in transaction.topics for number in topic.partitions}
+    missing = {at for at in wanted if _is_missing(transaction, at, context.broker)}
+    decided = _decide(transaction, wanted, missing, context)
+    return _Answered(
+        [_answer(topic, decided.verdict) for topic in transaction.topics], decided.wait
+    )
+
+
+def _is_missing(
+    transaction: AddPartitionsToTxnTransaction, at: TopicPartition, broker: Broker
+) -> bool:
+    """Whether the partition cannot be added, which is of no interest to who only asks."""
+    return not transaction.verify_only and broker.image.partition(*at) is None
+
+
+def _decide(
+    transaction: AddPartitionsToTxnTransaction,
+    wanted: Iterable[TopicPartition],
+    missing: Collection[TopicPartition],
+    context: RequestContext,
+) -> _Decided:
+    """Add or verify the partitions."""
     try:
-        errors = _added_or_verified(transaction, wanted, context, waits)
+        if transaction.verify_only:
+            return _verify(transaction, wanted, context)
+        if missing:  # Nothing is added when one of the partitions is not there.
+            return _Decided(lambda at: _UNKNOWN if at in missing else _NOT_TRIED, None)
+        return _Decided(lambda _: None, _add(transaction, wanted, context))
     except ProtocolError as error:
         told = told_to(context.version, error, knows_fencing_from=_FIRST_VERSION_WITH_FENCING)
-        errors = dict.fromkeys(wanted, told)
-    return _answer(transaction.topics, errors)
+        return _Decided(lambda _: told, None)
 
 
-def _added_or_verified(
+def _verify(
     transaction: AddPartitionsToTxnTransaction,
     wanted: Iterable[TopicPartition],
     context: RequestContext,
-    waits: Waits,
-) -> Errors:
-    coordinator = context.broker.transactions.coordinator
-    identity = Identity(transaction.producer_id, transaction.producer_epoch)
-    errors: Errors
-    if transaction.verify_only:
-        errors, wait = coordinator.verify_all(transaction.transactional_id, identity, wanted)
-        errors = {at: _abortable(context.version, error) for at, error in errors.items()}
-    else:
-        unknown = _unknown(wanted, context.broker)
-        if unknown:
-            return unknown
-        is_client = context.version < _FIRST_VERSION_OF_BROKERS
-        wait = coordinator.add_partitions(
-            transaction.transactional_id,
-            identity,
-            wanted,
-            client_version=TV1 if is_client else TV2,
-        )
-        errors = dict.fromkeys(wanted)
-    if wait is not None:
-        waits.append(wait)
-    return errors
+) -> _Decided:
+    errors, wait = context.broker.transactions.coordinator.verify_all(
+        transaction.transactional_id, _identity(transaction), wanted
+    )
+    return _Decided(lambda at: _abortable(context.version, errors[at]), wait)
 
 
-def _unknown(wanted: Iterable[TopicPartition], broker: Broker) -> Errors:
-    """Nothing is added when one of the partitions is not there; empty: all are."""
-    missing = {at for at in wanted if broker.image.partition(*at) is None}
-    if not missing:
-        return {}
-    not_tried = OperationNotAttempted("another partition of the request is not there")
-    return {
-        at: UnknownTopicOrPartition(f"there is no partition {at[0]}-{at[1]}")
-        if at in missing
-        else not_tried
-        for at in wanted
-    }
+def _add(
+    transaction: AddPartitionsToTxnTransaction,
+    wanted: Iterable[TopicPartition],
+    context: RequestContext,
+) -> Wait:
+    is_client = context.version < _FIRST_VERSION_OF_BROKERS
+    return context.broker.transactions.coordinator.add_partitions(
+        transaction.transactional_id,
+        _identity(transaction),
+        wanted,
+        client_version=TV1 if is_client else TV2,
+    )
+
+
+def _identity(transaction: AddPartitionsToTxnTransaction) -> ProducerIdentity:
+    return ProducerIdentity(transaction.producer_id, transaction.producer_epoch)
 
 
 def _abortable(version: int, error: ProtocolError | None) -> ProtocolError | None:
@@ -145,27 +190,60 @@ def _abortable(version: int, error: ProtocolError | None) -> ProtocolError | Non
     return error
 
 
-def _wanted(topics: Iterable[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
-    return [(topic.name, partition) for topic in topics for partition in topic.partitions]
+def _answer(topic: AddPartitionsToTxnTopic, verdict: Verdict) -> AddPartitionsToTxnTopicResult:
+    name = topic.name
+    results = [_result(number, verdict((name, number))) for number in topic.partitions]
+    return AddPartitionsToTxnTopicResult(name=name, results_by_partition=results)
 
 
-def _answer(
-    topics: Iterable[AddPartitionsToTxnTopic], errors: Errors
-) -> list[AddPartitionsToTxnTopicResult]:
-    return [
-        AddPartitionsToTxnTopicResult(
-            name=topic.name,
-            results_by_partition=[
-                AddPartitionsToTxnPartitionResult(
-                    partition_index=partition,
-                    partition_error_code=_code(errors[topic.name, partition]),
-                )
-                for partition in topic.partitions
-            ],
-        )
-        for topic in topics
-    ]
+def _result(number: int, error: ProtocolError | None) -> AddPartitionsToTxnPartitionResult:
+    return AddPartitionsToTxnPartitionResult(
+        partition_index=number, partition_error_code=code_of(error)
+    )
 
 
-def _code(error: ProtocolError | None) -> int:
-    return int(ErrorCode.NONE if error is None else error.code)
+# Requests about many partitions
+
+
+def _are_many(transactions: Sequence[AddPartitionsToTxnTransaction]) -> bool:
+    count = sum(1 + len(topic.partitions) for each in transactions for topic in each.topics)
+    return len(transactions) + count > _AT_ONCE
+
+
+async def _in_turns(
+    transactions: Sequence[AddPartitionsToTxnTransaction], context: RequestContext
+) -> AddPartitionsToTxnResponse:
+    pace = TimeSlice()
+    answered = [await _answer_transaction_in_turns(each, context, pace) for each in transactions]
+    is_client = context.version < _FIRST_VERSION_OF_BROKERS
+    response = _response(transactions, answered, is_client=is_client)
+    return await _answer_when_safe(response, _waits_of(answered))
+
+
+async def _answer_transaction_in_turns(
+    transaction: AddPartitionsToTxnTransaction, context: RequestContext, pace: TimeSlice
+) -> _Answered:
+    wanted: set[TopicPartition] = set()
+    missing: set[TopicPartition] = set()
+    for topic in transaction.topics:
+        for number in topic.partitions:
+            at = topic.name, number
+            wanted.add(at)
+            if _is_missing(transaction, at, context.broker):
+                missing.add(at)
+            await pace.breathe()
+        await pace.breathe()
+    verdict, wait = _decide(transaction, wanted, missing, context)
+    topics = [await _answer_in_turns(topic, verdict, pace) for topic in transaction.topics]
+    return _Answered(topics, wait)
+
+
+async def _answer_in_turns(
+    topic: AddPartitionsToTxnTopic, verdict: Verdict, pace: TimeSlice
+) -> AddPartitionsToTxnTopicResult:
+    result = AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=[])
+    for number in topic.partitions:
+        result.results_by_partition.append(_result(number, verdict((topic.name, number))))
+        await pace.breathe()
+    await pace.breathe()
+    return result

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from penstock.broker.config_resources import store_alteration
 from penstock.broker.context import Broker, RequestContext
+from penstock.broker.error_answers import fail
 from penstock.broker.quotas.entities import Entity, config_key, entity_from
 from penstock.config.quotas import check_quota, quota_settings, quota_text
-from penstock.errors import ErrorCode, ProtocolError
+from penstock.errors import ProtocolError
 from penstock.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -66,8 +67,4 @@ def _altered(current: Mapping[str, str], entity: Entity, ops: Iterable[OpData]) 
 
 
 def _result(entry: EntryDataRequest, error: ProtocolError | None) -> EntryDataResponse:
-    return EntryDataResponse(
-        error_code=int(error.code if error else ErrorCode.NONE),
-        error_message=str(error) if error else None,
-        entity=entry.entity,
-    )
+    return fail(EntryDataResponse(entity=entry.entity), error)

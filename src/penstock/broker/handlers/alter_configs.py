@@ -9,9 +9,10 @@ from penstock.broker.config_resources import (
     store_alteration,
 )
 from penstock.broker.context import Broker, RequestContext
-from penstock.cluster.image import CLUSTER_WIDE, ConfigKey
+from penstock.broker.error_answers import fail
+from penstock.cluster.image.image import CLUSTER_WIDE, ConfigKey
 from penstock.config.altered import replace_broker, replace_group, replace_topic
-from penstock.errors import ErrorCode, ProtocolError
+from penstock.errors import ProtocolError
 from penstock.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -50,17 +51,15 @@ def _replacement(resource: AlterConfigsResource, key: ConfigKey, broker: Broker)
         return lambda _current: replace_topic(entries, broker.config)
     if key[0] == "groups":
         return lambda _current: replace_group(entries, broker.config)
-    return lambda _current: replace_broker(
-        entries, broker.config, cluster_wide=key[1] == CLUSTER_WIDE
+    return lambda current: replace_broker(
+        current, entries, broker.config, cluster_wide=key[1] == CLUSTER_WIDE
     )
 
 
 def _response(
     resource: AlterConfigsResource, error: ProtocolError | None
 ) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=int(error.code if error else ErrorCode.NONE),
-        error_message=str(error) if error else None,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+    response = AlterConfigsResourceResponse(
+        resource_type=resource.resource_type, resource_name=resource.resource_name
     )
+    return fail(response, error)

@@ -1,8 +1,9 @@
 """AlterPartitionReassignments: move partitions to other brokers, or take a move back."""
 
 from penstock.broker.context import RequestContext
-from penstock.cluster.image import ClusterImage
-from penstock.cluster.reassignment import Reassignment, origin
+from penstock.broker.error_answers import fail
+from penstock.cluster.control.reassignment import Reassignment, origin
+from penstock.cluster.image.image import ClusterImage
 from penstock.errors import InvalidReplicationFactor, ProtocolError
 from penstock.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -59,13 +60,14 @@ def _response(
 ) -> AlterPartitionReassignmentsResponse:
     left = iter(errors)
     response = AlterPartitionReassignmentsResponse(
+        error_message=None,
         responses=[
             ReassignableTopicResponse(
                 name=topic.name,
                 partitions=[_result(p.partition_index, next(left)) for p in topic.partitions],
             )
             for topic in request.topics
-        ]
+        ],
     )
     if version >= _FIRST_VERSION_WITH_FACTOR:
         response.allow_replication_factor_change = request.allow_replication_factor_change
@@ -73,8 +75,4 @@ def _response(
 
 
 def _result(index: int, error: ProtocolError | None) -> ReassignablePartitionResponse:
-    if error is None:
-        return ReassignablePartitionResponse(partition_index=index)
-    return ReassignablePartitionResponse(
-        partition_index=index, error_code=int(error.code), error_message=str(error)
-    )
+    return fail(ReassignablePartitionResponse(partition_index=index), error)

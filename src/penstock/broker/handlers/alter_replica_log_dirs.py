@@ -6,8 +6,8 @@ The answer says that a move began; DescribeLogDirs shows how far it is.
 from pathlib import Path
 
 from penstock.broker.context import Broker, RequestContext
+from penstock.broker.error_answers import fail
 from penstock.errors import (
-    ErrorCode,
     KafkaStorage,
     LogDirNotFound,
     ProtocolError,
@@ -46,9 +46,7 @@ def error_response(
             AlterReplicaLogDirTopicResult(
                 topic_name=topic.name,
                 partitions=[
-                    AlterReplicaLogDirPartitionResult(
-                        partition_index=index, error_code=int(error.code)
-                    )
+                    fail(AlterReplicaLogDirPartitionResult(partition_index=index), error)
                     for index in topic.partitions
                 ],
             )
@@ -61,12 +59,12 @@ def error_response(
 def _answer(
     topic: str, index: int, target: Path, broker: Broker
 ) -> AlterReplicaLogDirPartitionResult:
-    code = ErrorCode.NONE
+    answer = AlterReplicaLogDirPartitionResult(partition_index=index)
     try:
         _move(topic, index, target, broker)
     except ProtocolError as error:
-        code = error.code
-    return AlterReplicaLogDirPartitionResult(partition_index=index, error_code=int(code))
+        fail(answer, error)
+    return answer
 
 
 def _move(topic: str, index: int, target: Path, broker: Broker) -> None:

@@ -1,9 +1,10 @@
 """ConsumerGroupDescribe: groups of the new protocol and their members."""
 
 from penstock.broker.context import RequestContext
+from penstock.broker.error_answers import fail
 from penstock.broker.visible import GROUP_OPERATIONS
 from penstock.errors import InvalidGroupId, ProtocolError
-from penstock.groups.consumer_groups import ConsumerGroups
+from penstock.groups.consumer.groups import ConsumerGroups
 from penstock.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -33,7 +34,7 @@ def _described(group_id: str, context: RequestContext) -> DescribedGroup:
 
 
 def _failed(group_id: str, error: ProtocolError) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=int(error.code), error_message=str(error))
+    return fail(DescribedGroup(group_id=group_id), error)
 
 
 def error_response(

@@ -4,11 +4,10 @@ from collections.abc import Coroutine
 from typing import Any
 
 from penstock.broker.context import RequestContext
-from penstock.broker.group_callers import caller_of
 from penstock.errors import UnsupportedVersion
-from penstock.groups.consumer_groups import ConsumerGroups
+from penstock.groups.consumer.groups import ConsumerGroups
 from penstock.groups.group import CONSUMER
-from penstock.groups.shard import Shard
+from penstock.groups.shard import GroupShard
 from penstock.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -20,9 +19,9 @@ def handle(
 ) -> ConsumerGroupHeartbeatResponse | Coroutine[Any, Any, ConsumerGroupHeartbeatResponse]:
     if CONSUMER not in context.broker.config.group_coordinator_rebalance_protocols:
         raise UnsupportedVersion("group.coordinator.rebalance.protocols leaves out consumer groups")
-    caller = caller_of(context)
+    caller = context.caller
 
-    def beat(shard: Shard) -> ConsumerGroupHeartbeatResponse:
+    def beat(shard: GroupShard) -> ConsumerGroupHeartbeatResponse:
         return shard.family(ConsumerGroups).heartbeat(request, caller)
 
     return context.broker.groups.run(request.group_id, beat)

@@ -3,8 +3,10 @@
 from collections import Counter
 
 from penstock.broker.context import RequestContext
+from penstock.broker.error_answers import fail
+from penstock.broker.membership.room_for_logs import RoomForLogs
 from penstock.broker.quotas.mutations import permits
-from penstock.cluster.controller import NewPartitions
+from penstock.cluster.control.controller import PartitionsToAdd
 from penstock.errors import InvalidRequest, ProtocolError
 from penstock.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -42,10 +44,11 @@ def error_response(
 
 
 def _not_permitted(
-    wanted: list[NewPartitions], context: RequestContext
+    wanted: list[PartitionsToAdd], context: RequestContext
 ) -> dict[str, ProtocolError | None]:
     """What the client may not have now; what is not there or does not grow costs nothing."""
     allowed = permits(context, strict_from=_FIRST_VERSION_WITH_QUOTA_ERROR)
+    room = RoomForLogs(context.broker)
     refused: dict[str, ProtocolError | None] = {}
     for growth in wanted:
         topic = context.broker.image.topics.get(growth.name)
@@ -54,14 +57,15 @@ def _not_permitted(
             continue
         try:
             allowed.take(added)
+            room.take(added)
         except ProtocolError as error:
             refused[growth.name] = error
     return refused
 
 
-def _growth(topic: CreatePartitionsTopic) -> NewPartitions:
+def _growth(topic: CreatePartitionsTopic) -> PartitionsToAdd:
     assignments = topic.assignments
-    return NewPartitions(
+    return PartitionsToAdd(
         name=topic.name,
         total_count=topic.count,
         assignments=None
@@ -71,8 +75,4 @@ def _growth(topic: CreatePartitionsTopic) -> NewPartitions:
 
 
 def _result(name: str, error: ProtocolError | None) -> CreatePartitionsTopicResult:
-    if error is None:
-        return CreatePartitionsTopicResult(name=name)
-    return CreatePartitionsTopicResult(
-        name=name, error_code=int(error.code), error_message=str(error)
-    )
+    return fail(CreatePartitionsTopicResult(name=name), error)

@@ -5,12 +5,17 @@ there are brokers enough, is the controller's to decide.
 """
 
 from collections import Counter
+from typing import Final
 
 from penstock.broker.context import Broker, RequestContext
-from penstock.broker.quotas.mutations import Permits, permits
-from penstock.cluster.controller import NewTopic
-from penstock.cluster.image import TopicImage
-from penstock.cluster.topic_names import check_topic_name
+from penstock.broker.error_answers import fail
+from penstock.broker.membership.room_for_logs import RoomForLogs
+from penstock.broker.quotas.mutations import MutationPermits, permits
+from penstock.broker.slices import TimeSlice
+from penstock.cluster.control.controller import TopicToCreate
+from penstock.cluster.image.image import TopicImage
+from penstock.cluster.topics.names import check_topic_name
+from penstock.cluster.topics.plan import PARTITIONS_PER_REQUEST_MAX
 from penstock.config.broker import BrokerConfig
 from penstock.config.described import describe_topic
 from penstock.config.topic import canonical_overrides, parse_topic_config
@@ -35,24 +40,31 @@ from penstock.protocol.primitives import ZERO_UUID
 _DEFAULT = -1
 _FIRST_VERSION_WITH_CONFIGS = 5
 _FIRST_VERSION_WITH_QUOTA_ERROR = 6
+_AT_ONCE: Final = 100  # The answer tells all settings of each topic: these are thousands.
 
 
 async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
-    broker = context.broker
-    plans = {name: _plan_or_error(topic, broker) for name, topic in _by_name(request).items()}
+    broker, pace = context.broker, TimeSlice()
+    context.is_large |= len(request.topics) > _AT_ONCE
+    plans: dict[str, TopicToCreate | ProtocolError] = {}
+    for name, topic in _by_name(request).items():
+        plans[name] = _plan_or_error(topic, broker)
+        await pace.breathe()
     plans.update((name, InvalidRequest("Duplicate topic name.")) for name in _twice(request))
     if not request.validate_only:
         allowed = permits(context, strict_from=_FIRST_VERSION_WITH_QUOTA_ERROR)
-        plans = {name: _permitted(plan, allowed) for name, plan in plans.items()}
-    wanted = [plan for plan in plans.values() if isinstance(plan, NewTopic)]
+        room = RoomForLogs(broker)
+        plans = {name: _permitted(plan, allowed, room) for name, plan in plans.items()}
+    wanted = [plan for plan in plans.values() if isinstance(plan, TopicToCreate)]
     controller = broker.acting_controller()
     made = await controller.create_topics(wanted, validate_only=request.validate_only)
     outcomes: dict[str, TopicImage | ProtocolError] = {
         plan.name: outcome for plan, outcome in zip(wanted, made, strict=True)
     }
-    response = CreateTopicsResponse(
-        topics=[_result(name, plan, outcomes, context) for name, plan in plans.items()]
-    )
+    response = CreateTopicsResponse(topics=[])
+    for name, plan in plans.items():
+        response.topics.append(_result(name, plan, outcomes, context))
+        await pace.breathe()
     if request.validate_only:
         for result in response.topics:
             result.topic_id = ZERO_UUID  # Nothing was made that could have one.
@@ -76,31 +88,35 @@ def _twice(request: CreateTopicsRequest) -> list[str]:
 # What is asked
 
 
-def _plan_or_error(topic: CreatableTopic, broker: Broker) -> NewTopic | ProtocolError:
+def _plan_or_error(topic: CreatableTopic, broker: Broker) -> TopicToCreate | ProtocolError:
     try:
         return _plan(topic, broker)
     except ProtocolError as error:
         return error
 
 
-def _permitted(plan: NewTopic | ProtocolError, allowed: Permits) -> NewTopic | ProtocolError:
+def _permitted(
+    plan: TopicToCreate | ProtocolError, allowed: MutationPermits, room: RoomForLogs
+) -> TopicToCreate | ProtocolError:
     if isinstance(plan, ProtocolError):
         return plan
+    partition_count = len(plan.assignments) if plan.assignments else plan.partition_count
     try:
-        allowed.take(len(plan.assignments) if plan.assignments else plan.partition_count)
+        allowed.take(partition_count)
+        room.take(min(partition_count, PARTITIONS_PER_REQUEST_MAX))  # More is refused anyway.
     except ProtocolError as error:
         return error
     return plan
 
 
-def _plan(topic: CreatableTopic, broker: Broker) -> NewTopic:
+def _plan(topic: CreatableTopic, broker: Broker) -> TopicToCreate:
     check_topic_name(topic.name)
     if topic.name in broker.image.topics:
         raise TopicExists(f"Topic '{topic.name}' already exists.")
     configs = _checked_configs(topic, broker.config)
     if topic.assignments:
         return _placed_by_hand(topic, configs)
-    return NewTopic(
+    return TopicToCreate(
         name=topic.name,
         partition_count=_or_default(topic.num_partitions, broker.config.num_partitions),
         replication_factor=_or_default(
@@ -125,14 +141,17 @@ def _checked_configs(topic: CreatableTopic, config: BrokerConfig) -> dict[str, s
     return canonical_overrides(given)
 
 
-def _placed_by_hand(topic: CreatableTopic, configs: dict[str, str]) -> NewTopic:
-    if topic.num_partitions != _DEFAULT or topic.replication_factor != _DEFAULT:
+def _placed_by_hand(topic: CreatableTopic, configs: dict[str, str]) -> TopicToCreate:
+    if topic.replication_factor != _DEFAULT:
         raise InvalidRequest(
-            "brokers are given for each partition, so the counts of partitions and replicas"
-            " must be left at -1"
+            "A manual partition assignment was specified, but replication factor was not set to -1."
+        )
+    if topic.num_partitions != _DEFAULT:
+        raise InvalidRequest(
+            "A manual partition assignment was specified, but numPartitions was not set to -1."
         )
     assignments = _assignments(topic.assignments)
-    return NewTopic(
+    return TopicToCreate(
         name=topic.name,
         partition_count=_DEFAULT,
         replication_factor=_DEFAULT,
@@ -142,9 +161,14 @@ def _placed_by_hand(topic: CreatableTopic, configs: dict[str, str]) -> NewTopic:
 
 
 def _assignments(given: list[CreatableReplicaAssignment]) -> dict[int, tuple[int, ...]]:
-    assignments = {entry.partition_index: tuple(entry.broker_ids) for entry in given}
-    if len(assignments) < len(given):
-        raise InvalidReplicaAssignment("a partition is placed twice")
+    assignments: dict[int, tuple[int, ...]] = {}
+    for entry in given:
+        index = entry.partition_index
+        if index in assignments:
+            raise InvalidReplicaAssignment(
+                f"Found multiple manual partition assignments for partition {index}"
+            )
+        assignments[index] = tuple(entry.broker_ids)
     return assignments
 
 
@@ -153,7 +177,7 @@ def _assignments(given: list[CreatableReplicaAssignment]) -> dict[int, tuple[int
 
 def _result(
     name: str,
-    plan: NewTopic | ProtocolError,
+    plan: TopicToCreate | ProtocolError,
     outcomes: dict[str, TopicImage | ProtocolError],
     context: RequestContext,
 ) -> CreatableTopicResult:
@@ -171,10 +195,10 @@ def _result(
 
 
 def _failed(name: str, error: ProtocolError) -> CreatableTopicResult:
-    return CreatableTopicResult(name=name, error_code=int(error.code), error_message=str(error))
+    return fail(CreatableTopicResult(name=name), error)
 
 
-def _described(plan: NewTopic, config: BrokerConfig) -> list[CreatableTopicConfigs]:
+def _described(plan: TopicToCreate, config: BrokerConfig) -> list[CreatableTopicConfigs]:
     return [
         CreatableTopicConfigs(
             name=entry.name,

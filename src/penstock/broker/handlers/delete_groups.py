@@ -5,8 +5,9 @@ from inspect import iscoroutine
 from typing import Any
 
 from penstock.broker.context import RequestContext
+from penstock.broker.unawaited import close_all
 from penstock.errors import ErrorCode, ProtocolError
-from penstock.groups.shard import Shard
+from penstock.groups.shard import GroupShard
 from penstock.protocol.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -30,7 +31,7 @@ def error_response(request: DeleteGroupsRequest, error: ProtocolError) -> Delete
 
 
 def _delete(group_id: str, context: RequestContext) -> ErrorCode | Coroutine[Any, Any, ErrorCode]:
-    def delete(shard: Shard) -> ErrorCode:
+    def delete(shard: GroupShard) -> ErrorCode:
         shard.delete_group(group_id)
         return ErrorCode.NONE
 
@@ -44,11 +45,14 @@ async def _later(
     outcomes: dict[str, ErrorCode | Coroutine[Any, Any, ErrorCode]],
 ) -> DeleteGroupsResponse:
     codes: dict[str, ErrorCode] = {}
-    for group_id, outcome in outcomes.items():
-        try:
-            codes[group_id] = outcome if isinstance(outcome, ErrorCode) else await outcome
-        except ProtocolError as error:
-            codes[group_id] = error.code
+    try:
+        for group_id, outcome in outcomes.items():
+            try:
+                codes[group_id] = outcome if isinstance(outcome, ErrorCode) else await outcome
+            except ProtocolError as error:
+                codes[group_id] = error.code
+    finally:
+        close_all(outcomes.values())
     return _response(codes)
 
 

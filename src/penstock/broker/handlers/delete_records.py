@@ -1,14 +1,18 @@
 """DeleteRecords: move the start of a log forward; everything before it is forgotten.
 
 The answer waits until every live replica has forgotten it too, or until the time is up: a record
-that a later leader still had would not be deleted.
+that a later leader still had would not be deleted. Where many partitions are named, others have
+their turn in between.
 """
 
 import asyncio
 from collections.abc import Awaitable
+from typing import Final
 
 from penstock.broker.context import Broker, RequestContext
-from penstock.cluster.topic_names import INTERNAL_TOPICS
+from penstock.broker.error_answers import fail
+from penstock.broker.slices import TimeSlice
+from penstock.cluster.topics.names import INTERNAL_TOPICS
 from penstock.errors import (
     InvalidTopic,
     PolicyViolation,
@@ -25,6 +29,7 @@ from penstock.protocol.messages.delete_records import (
 from penstock.replica.partition import Partition
 
 _NO_LOW_WATERMARK = -1
+_AT_ONCE: Final = 200  # So many partitions are done with in a few milliseconds.
 
 # An answer that must wait until all live replicas begin where the leader does.
 _Wait = tuple[DeleteRecordsPartitionResult, Partition, int, "asyncio.Future[None]"]
@@ -33,6 +38,9 @@ _Wait = tuple[DeleteRecordsPartitionResult, Partition, int, "asyncio.Future[None
 def handle(
     request: DeleteRecordsRequest, context: RequestContext
 ) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
+    if sum(max(1, len(topic.partitions)) for topic in request.topics) > _AT_ONCE:
+        context.is_large = context.holds = True
+        return _in_turns(request, context.broker)
     waits: list[_Wait] = []
     response = DeleteRecordsResponse(
         topics=[
@@ -50,6 +58,21 @@ def handle(
     return response
 
 
+async def _in_turns(request: DeleteRecordsRequest, broker: Broker) -> DeleteRecordsResponse:
+    """First all deletions, then all waits, so that the time is that of the request."""
+    pace = TimeSlice()
+    waits: list[_Wait] = []
+    response = DeleteRecordsResponse(topics=[])
+    for topic in request.topics:
+        result = DeleteRecordsTopicResult(name=topic.name, partitions=[])
+        response.topics.append(result)
+        for wanted in topic.partitions:
+            result.partitions.append(_answer(topic.name, wanted, broker, waits))
+            await pace.breathe()
+        await pace.breathe()
+    return await _when_deleted(response, waits, timeout_s=request.timeout_ms / 1000)
+
+
 def error_response(request: DeleteRecordsRequest, error: ProtocolError) -> DeleteRecordsResponse:
     """The same error for every partition."""
     return DeleteRecordsResponse(
@@ -64,9 +87,8 @@ def error_response(request: DeleteRecordsRequest, error: ProtocolError) -> Delet
 
 
 def _failed(index: int, error: ProtocolError) -> DeleteRecordsPartitionResult:
-    return DeleteRecordsPartitionResult(
-        partition_index=index, low_watermark=_NO_LOW_WATERMARK, error_code=int(error.code)
-    )
+    answer = DeleteRecordsPartitionResult(partition_index=index, low_watermark=_NO_LOW_WATERMARK)
+    return fail(answer, error)
 
 
 def _answer(
@@ -98,17 +120,36 @@ def _delete(topic: str, wanted: DeleteRecordsPartition, broker: Broker) -> tuple
 async def _when_deleted(
     response: DeleteRecordsResponse, waits: list[_Wait], *, timeout_s: float
 ) -> DeleteRecordsResponse:
-    await asyncio.wait([wait for *_, wait in waits], timeout=max(timeout_s, 0))
+    loop, pace = asyncio.get_running_loop(), TimeSlice()
+    until_s = loop.time() + max(timeout_s, 0)
+    # One after the other, which for many takes no longer than all at once.
+    for *_, wait in waits:
+        left_s = until_s - loop.time()
+        if left_s <= 0:
+            break
+        if not wait.done():
+            await asyncio.wait([wait], timeout=left_s)
+        await pace.breathe()
     for answer, partition, start_offset, wait in waits:
-        error: BaseException | None = RequestTimedOut("not every replica has deleted them yet")
-        if wait.done():
-            error = wait.exception()
-        else:
-            wait.cancel()
-        if isinstance(error, ProtocolError):
-            answer.error_code = int(error.code)
-            answer.low_watermark = _NO_LOW_WATERMARK
-        else:
-            # A replica that came back since has not told where it begins.
-            answer.low_watermark = max(partition.low_watermark(), start_offset)
+        _take_outcome(answer, partition, start_offset, wait)
+        await pace.breathe()
     return response
+
+
+def _take_outcome(
+    answer: DeleteRecordsPartitionResult,
+    partition: Partition,
+    start_offset: int,
+    wait: "asyncio.Future[None]",
+) -> None:
+    error: BaseException | None = RequestTimedOut("not every replica has deleted them yet")
+    if wait.done():
+        error = wait.exception()
+    else:
+        wait.cancel()
+    if isinstance(error, ProtocolError):
+        fail(answer, error)
+        answer.low_watermark = _NO_LOW_WATERMARK
+    else:
+        # A replica that came back since has not told where it begins.
+        answer.low_watermark = max(partition.low_watermark(), start_offset)

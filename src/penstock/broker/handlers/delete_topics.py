@@ -1,14 +1,18 @@
 """DeleteTopics: by name, and from version 6 on also by id.
 
 Which topic each entry means, and which entries contradict each other, is decided here; the
-deletion is the controller's, and the files follow when the image says the topic is gone.
+deletion is the controller's, and the files follow when the image says the topic is gone. Where
+many are named, others have their turn in between.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 
 from penstock.broker.context import RequestContext
-from penstock.broker.quotas.mutations import Permits, permits
-from penstock.cluster.image import ClusterImage
+from penstock.broker.error_answers import fail
+from penstock.broker.quotas.mutations import MutationPermits, permits
+from penstock.broker.slices import TimeSlice
+from penstock.cluster.image.image import ClusterImage
 from penstock.errors import (
     InvalidRequest,
     ProtocolError,
@@ -31,20 +35,22 @@ _FIRST_VERSION_WITH_IDS = 6
 
 async def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
     _check_enabled(context)
-    image = context.broker.image
+    image, pace = context.broker.image, TimeSlice()
     entries = _entries(request, context.version)
-    results = resolve(entries, image)
+    results = await resolve(entries, image, pace)
     allowed = permits(context, strict_from=_FIRST_VERSION_WITH_QUOTA_ERROR)
     for result in results:
         if not result.error_code:
             _ask_permit(result, image, allowed)
+        await pace.breathe()
     names = [result.name for result in results if not result.error_code and result.name]
     controller = context.broker.acting_controller()
     outcomes = dict(zip(names, await controller.delete_topics(names), strict=True))
     for result in results:
         error = outcomes.get(result.name or "")
         if error is not None and not result.error_code:
-            _fail(result, error)
+            fail(result, error)
+        await pace.breathe()
     return DeleteTopicsResponse(responses=results)
 
 
@@ -53,7 +59,7 @@ def error_response(request: DeleteTopicsRequest, error: ProtocolError) -> Delete
     entries = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
     results = [_unanswered(entry) for entry in entries]
     for result in results:
-        _fail(result, error)
+        fail(result, error)
     return DeleteTopicsResponse(responses=results)
 
 
@@ -65,36 +71,37 @@ def _check_enabled(context: RequestContext) -> None:
     raise TopicDeletionDisabled("Topic deletion is disabled.")
 
 
-def _entries(request: DeleteTopicsRequest, version: int) -> list[DeleteTopicState]:
+def _entries(request: DeleteTopicsRequest, version: int) -> Iterable[DeleteTopicState]:
     if version < _FIRST_VERSION_WITH_IDS:
-        return [DeleteTopicState(name=name) for name in request.topic_names]
-    return list(request.topics)
+        return (DeleteTopicState(name=name) for name in request.topic_names)
+    return request.topics
 
 
 def _unanswered(entry: DeleteTopicState) -> DeletableTopicResult:
     return DeletableTopicResult(name=entry.name, topic_id=entry.topic_id)
 
 
-def _fail(result: DeletableTopicResult, error: ProtocolError) -> None:
-    result.error_code = int(error.code)
-    result.error_message = str(error)
-
-
-def resolve(entries: list[DeleteTopicState], image: ClusterImage) -> list[DeletableTopicResult]:
+async def resolve(
+    entries: Iterable[DeleteTopicState], image: ClusterImage, pace: TimeSlice
+) -> list[DeletableTopicResult]:
     """A result for each topic asked for, with name and id filled in where it can be deleted.
 
     What is asked for twice gets one result, an error: the client means something it did not say.
     """
-    counts = Counter((entry.name, entry.topic_id) for entry in entries)
+    counts: Counter[tuple[str | None, bytes]] = Counter()
+    for entry in entries:
+        counts[entry.name, entry.topic_id] += 1
+        await pace.breathe()
     results = []
     for (name, topic_id), count in counts.items():
         result = DeletableTopicResult(name=name, topic_id=topic_id)
         try:
             _fill_in(result, image, count)
         except ProtocolError as error:
-            _fail(result, error)
+            fail(result, error)
         results.append(result)
-    return _without_same_topic(results)
+        await pace.breathe()
+    return await _without_same_topic(results, pace)
 
 
 def _fill_in(result: DeletableTopicResult, image: ClusterImage, count: int) -> None:
@@ -117,21 +124,26 @@ def _fill_in(result: DeletableTopicResult, image: ClusterImage, count: int) -> N
     result.topic_id = topic.topic_id
 
 
-def _ask_permit(result: DeletableTopicResult, image: ClusterImage, allowed: Permits) -> None:
+def _ask_permit(
+    result: DeletableTopicResult, image: ClusterImage, allowed: MutationPermits
+) -> None:
     try:
         allowed.take(len(image.topics[result.name or ""].partitions))
     except ProtocolError as error:
-        _fail(result, error)
+        fail(result, error)
 
 
-def _without_same_topic(results: list[DeletableTopicResult]) -> list[DeletableTopicResult]:
+async def _without_same_topic(
+    results: list[DeletableTopicResult], pace: TimeSlice
+) -> list[DeletableTopicResult]:
     """One entry by name and one by id may turn out to be one topic: that is told once."""
     kept: list[DeletableTopicResult] = []
     found: dict[bytes, DeletableTopicResult] = {}
     for result in results:
+        await pace.breathe()
         if result.error_code or found.setdefault(result.topic_id, result) is result:
             kept.append(result)
             continue
         twice = InvalidRequest("The provided topic name maps to an ID that was already supplied.")
-        _fail(found[result.topic_id], twice)
+        fail(found[result.topic_id], twice)
     return kept

@@ -5,6 +5,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from penstock.broker.context import RequestContext
+from penstock.broker.error_answers import fail
 from penstock.broker.quotas.entities import CLIENT_ID, IP, USER, Entity, entity_of
 from penstock.config.quotas import parse_quotas
 from penstock.errors import InvalidRequest, ProtocolError, UnsupportedVersion
@@ -53,9 +54,7 @@ def handle(
 def error_response(
     _request: DescribeClientQuotasRequest, error: ProtocolError
 ) -> DescribeClientQuotasResponse:
-    return DescribeClientQuotasResponse(
-        error_code=int(error.code), error_message=str(error), entries=None
-    )
+    return fail(DescribeClientQuotasResponse(entries=None), error)
 
 
 def _conditions(components: Iterable[ComponentData]) -> dict[str, Condition]:
@@ -63,11 +62,11 @@ def _conditions(components: Iterable[ComponentData]) -> dict[str, Condition]:
     for component in components:
         kind = component.entity_type
         if not kind:
-            raise InvalidRequest("Unexpected empty filter component entity type")
+            raise InvalidRequest("Invalid empty entity type.")
         if kind not in (USER, CLIENT_ID, IP):
-            raise UnsupportedVersion(f"Custom entity type '{kind}' not supported")
+            raise UnsupportedVersion(f"Unsupported entity type {kind}")
         if kind in conditions:
-            raise InvalidRequest(f"Duplicate {kind} filter component entity type")
+            raise InvalidRequest(f"Entity type {kind} cannot appear more than once in the filter.")
         conditions[kind] = _condition(component)
     if IP in conditions and len(conditions) > 1:
         raise InvalidRequest(
@@ -81,7 +80,7 @@ def _condition(component: ComponentData) -> Condition:
     try:
         match = Match(component.match_type)
     except ValueError:
-        raise InvalidRequest(f"Unexpected match type: {component.match_type}") from None
+        raise InvalidRequest(f"Unknown match type {component.match_type}") from None
     if (match is Match.EXACT) != (component.match is not None):
         raise InvalidRequest("A name to match must be given for an exact match, and only there.")
     return Condition(match, component.match)

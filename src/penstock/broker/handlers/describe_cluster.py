@@ -16,7 +16,9 @@ _CONTROLLERS = 2
 def handle(request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:
     _check_endpoint_type(request.endpoint_type)
     image = context.broker.image
-    endpoints = reachable(image, context.listener, include_inactive=request.include_fenced_brokers)
+    endpoints = reachable(
+        image, context.session.listener, include_inactive=request.include_fenced_brokers
+    )
     response = DescribeClusterResponse(
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
@@ -38,6 +40,9 @@ def handle(request: DescribeClusterRequest, context: RequestContext) -> Describe
 
 def _check_endpoint_type(endpoint_type: int) -> None:
     if endpoint_type == _CONTROLLERS:
-        raise MismatchedEndpointType("this is a broker, and controllers were asked for")
+        raise MismatchedEndpointType(
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type"
+            " CONTROLLER"
+        )
     if endpoint_type != _BROKERS:
-        raise UnsupportedEndpointType(f"there is no endpoint type {endpoint_type}")
+        raise UnsupportedEndpointType(f"Unsupported endpoint type {endpoint_type}")

@@ -3,15 +3,16 @@
 from collections.abc import Callable
 
 from penstock.broker.config_resources import (
-    ResourceType,
+    ConfigResourceType,
     check_is_this_broker,
     resource_type_of,
 )
 from penstock.broker.context import Broker, RequestContext
-from penstock.cluster.topic_names import check_topic_name
+from penstock.broker.error_answers import fail
+from penstock.cluster.topics.names import check_topic_name
 from penstock.config.described import (
-    Entry,
-    Source,
+    DescribedSetting,
+    SettingSource,
     describe_broker,
     describe_broker_default,
     describe_group,
@@ -46,12 +47,10 @@ def error_response(
 
 
 def _failed(resource: DescribeConfigsResource, error: ProtocolError) -> DescribeConfigsResult:
-    return DescribeConfigsResult(
-        error_code=int(error.code),
-        error_message=str(error),
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+    result = DescribeConfigsResult(
+        resource_type=resource.resource_type, resource_name=resource.resource_name
     )
+    return fail(result, error)
 
 
 def _result(
@@ -71,7 +70,7 @@ def _result(
 # The entries, by kind of resource
 
 
-def _topic(resource: DescribeConfigsResource, broker: Broker) -> list[Entry]:
+def _topic(resource: DescribeConfigsResource, broker: Broker) -> list[DescribedSetting]:
     name = resource.resource_name
     check_topic_name(name)
     if name not in broker.image.topics:
@@ -80,40 +79,44 @@ def _topic(resource: DescribeConfigsResource, broker: Broker) -> list[Entry]:
     return describe_topic(overrides, broker.config, resource.configuration_keys)
 
 
-def _broker(resource: DescribeConfigsResource, broker: Broker) -> list[Entry]:
+def _broker(resource: DescribeConfigsResource, broker: Broker) -> list[DescribedSetting]:
     if not resource.resource_name:
         return describe_broker_default(broker.config, resource.configuration_keys)
-    check_is_this_broker(resource.resource_name, broker.broker_id)
+    refusal = f"Unexpected broker id, expected {broker.broker_id} or empty string,"
+    check_is_this_broker(resource.resource_name, broker.broker_id, noun="Broker", refusal=refusal)
     return describe_broker(broker.config, resource.configuration_keys)
 
 
-def _loggers(resource: DescribeConfigsResource, broker: Broker) -> list[Entry]:
+def _loggers(resource: DescribeConfigsResource, broker: Broker) -> list[DescribedSetting]:
     if not resource.resource_name:
-        raise InvalidRequest("loggers belong to a broker: its id must not be empty")
-    check_is_this_broker(resource.resource_name, broker.broker_id)
+        raise InvalidRequest("Broker id must not be empty")
+    refusal = f"Unexpected broker id, expected {broker.broker_id}"
+    check_is_this_broker(resource.resource_name, broker.broker_id, noun="Broker", refusal=refusal)
     return describe_loggers(logs.levels(), resource.configuration_keys)
 
 
-def _client_metrics(resource: DescribeConfigsResource, _broker: Broker) -> list[Entry]:
+def _client_metrics(resource: DescribeConfigsResource, _broker: Broker) -> list[DescribedSetting]:
     """This broker collects no metrics of clients, so a subscription to them has no settings."""
     if not resource.resource_name:
-        raise InvalidRequest("the name of a subscription to client metrics must not be empty")
+        raise InvalidRequest("Client metrics subscription name must not be empty")
     return []
 
 
-def _group(resource: DescribeConfigsResource, broker: Broker) -> list[Entry]:
+def _group(resource: DescribeConfigsResource, broker: Broker) -> list[DescribedSetting]:
     if not resource.resource_name:
-        raise InvalidRequest("the name of a group must not be empty")
+        raise InvalidRequest("Group name must not be empty")
     overrides = broker.image.config("groups", resource.resource_name)
     return describe_group(overrides, broker.config, resource.configuration_keys)
 
 
-_DESCRIBE: dict[ResourceType, Callable[[DescribeConfigsResource, Broker], list[Entry]]] = {
-    ResourceType.TOPIC: _topic,
-    ResourceType.BROKER: _broker,
-    ResourceType.BROKER_LOGGER: _loggers,
-    ResourceType.CLIENT_METRICS: _client_metrics,
-    ResourceType.GROUP: _group,
+_DESCRIBE: dict[
+    ConfigResourceType, Callable[[DescribeConfigsResource, Broker], list[DescribedSetting]]
+] = {
+    ConfigResourceType.TOPIC: _topic,
+    ConfigResourceType.BROKER: _broker,
+    ConfigResourceType.BROKER_LOGGER: _loggers,
+    ConfigResourceType.CLIENT_METRICS: _client_metrics,
+    ConfigResourceType.GROUP: _group,
 }
 
 
@@ -121,7 +124,7 @@ _DESCRIBE: dict[ResourceType, Callable[[DescribeConfigsResource, Broker], list[E
 
 
 def _config(
-    entry: Entry, request: DescribeConfigsRequest, version: int
+    entry: DescribedSetting, request: DescribeConfigsRequest, version: int
 ) -> DescribeConfigsResourceResult:
     result = DescribeConfigsResourceResult(
         name=entry.name,
@@ -134,11 +137,11 @@ def _config(
         documentation=entry.documentation if request.include_documentation else None,
     )
     if version == 0:  # Only then there is a flag instead of the source.
-        result.is_default = entry.source is Source.DEFAULT
+        result.is_default = entry.source is SettingSource.DEFAULT
     return result
 
 
-def _synonyms(entry: Entry) -> list[DescribeConfigsSynonym]:
+def _synonyms(entry: DescribedSetting) -> list[DescribeConfigsSynonym]:
     return [
         DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=int(synonym.source))
         for synonym in entry.synonyms

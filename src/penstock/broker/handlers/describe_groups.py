@@ -1,6 +1,7 @@
 """DescribeGroups: classic groups and their members."""
 
 from penstock.broker.context import RequestContext
+from penstock.broker.error_answers import code_of
 from penstock.broker.visible import GROUP_OPERATIONS
 from penstock.errors import GroupIdNotFound, ProtocolError
 from penstock.protocol.messages.describe_groups import (
@@ -31,7 +32,7 @@ def _described(group_id: str, context: RequestContext) -> DescribedGroup:
         return DescribedGroup(
             group_id=group_id,
             group_state=_DEAD,
-            error_code=int(error.code),
+            error_code=code_of(error),
             error_message=str(error),
         )
     except ProtocolError as error:
@@ -39,7 +40,7 @@ def _described(group_id: str, context: RequestContext) -> DescribedGroup:
 
 
 def _failed(group_id: str, error: ProtocolError) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=int(error.code))
+    return DescribedGroup(group_id=group_id, error_code=code_of(error))
 
 
 def error_response(request: DescribeGroupsRequest, error: ProtocolError) -> DescribeGroupsResponse:

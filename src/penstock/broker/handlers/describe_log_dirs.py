@@ -1,6 +1,5 @@
 """DescribeLogDirs: what lies in each log directory, and how full its volume is."""
 
-import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +14,10 @@ from penstock.protocol.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from penstock.replica.partition import Partition
+from penstock.storage.directories.disk_room import DiskRoom
 
 if TYPE_CHECKING:
-    from penstock.replica.moving import Move
+    from penstock.replica.moving import ReplicaMove
 
 _EVERY_DIRECTORY = "*"
 
@@ -30,10 +30,10 @@ def handle(request: DescribeLogDirsRequest, context: RequestContext) -> Describe
         if wanted is None or (partition.topic, partition.partition) in wanted:
             hosted.setdefault(partition.log.dir.parent, []).append(partition)
     cordoned = broker.config.cordoned_log_dirs
-    failed = {directory.path for directory in broker.log_dirs.failed}
+    working = {found.path: found.room for found in broker.log_dirs.dirs if found.failure is None}
     response = DescribeLogDirsResponse(
         results=[
-            _offline(path) if path in failed else _result(path, found, cordoned)
+            _result(working[path], found, cordoned) if path in working else _offline(path)
             for path, found in hosted.items()
         ]
     )
@@ -43,7 +43,7 @@ def handle(request: DescribeLogDirsRequest, context: RequestContext) -> Describe
     return response
 
 
-def _add_copy(response: DescribeLogDirsResponse, move: "Move") -> None:
+def _add_copy(response: DescribeLogDirsResponse, move: "ReplicaMove") -> None:
     """A replica that is being moved is in two directories."""
     for result in response.results:
         if result.log_dir == str(move.target):
@@ -68,17 +68,18 @@ def _wanted(request: DescribeLogDirsRequest) -> set[tuple[str, int]] | None:
 
 
 def _result(
-    path: Path, partitions: Sequence[Partition], cordoned: Collection[str]
+    room: DiskRoom, partitions: Sequence[Partition], cordoned: Collection[str]
 ) -> DescribeLogDirsResult:
+    path = room.path
     try:
-        volume = os.statvfs(path)
+        total_bytes, usable_bytes = room.total_bytes(), room.usable_bytes()
     except OSError:
         return _offline(path)
     return DescribeLogDirsResult(
         log_dir=str(path),
         topics=_topics(partitions),
-        total_bytes=volume.f_blocks * volume.f_frsize,
-        usable_bytes=volume.f_bavail * volume.f_frsize,
+        total_bytes=total_bytes,
+        usable_bytes=usable_bytes,
         is_cordoned=_EVERY_DIRECTORY in cordoned or str(path) in cordoned,
     )
 

@@ -1,7 +1,8 @@
 """DescribeProducers: the idempotent and transactional producers a partition remembers."""
 
 from penstock.broker.context import Broker, RequestContext
-from penstock.cluster.topic_names import check_topic_name
+from penstock.broker.error_answers import fail
+from penstock.cluster.topics.names import check_topic_name
 from penstock.errors import ProtocolError
 from penstock.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -45,9 +46,7 @@ def error_response(
 
 
 def _failed(index: int, error: ProtocolError) -> PartitionResponse:
-    return PartitionResponse(
-        partition_index=index, error_code=int(error.code), error_message=str(error)
-    )
+    return fail(PartitionResponse(partition_index=index), error)
 
 
 def _answer(topic: str, index: int, broker: Broker) -> PartitionResponse:

@@ -6,9 +6,10 @@ A page holds a limited number of partitions; the cursor says where the next one 
 from collections.abc import Mapping, Sequence
 
 from penstock.broker.context import RequestContext
+from penstock.broker.error_answers import fail
 from penstock.broker.visible import TOPIC_OPERATIONS, leader_of, offline_replicas, reachable
-from penstock.cluster.image import ClusterImage, Endpoint, PartitionImage, TopicImage
-from penstock.cluster.topic_names import INTERNAL_TOPICS, check_topic_name
+from penstock.cluster.image.image import ClusterImage, Endpoint, PartitionImage, TopicImage
+from penstock.cluster.topics.names import INTERNAL_TOPICS, check_topic_name
 from penstock.errors import ErrorCode, InvalidRequest, InvalidTopic, ProtocolError
 from penstock.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -27,7 +28,7 @@ def handle(
     return one_page(
         request,
         image,
-        reachable(image, context.listener),
+        reachable(image, context.session.listener),
         partitions_max=max(min(request.response_partition_limit, page_max), 1),
     )
 
@@ -38,7 +39,7 @@ def error_response(
     """The same error for every topic asked for; there is no place for it at the top."""
     return DescribeTopicPartitionsResponse(
         topics=[
-            DescribeTopicPartitionsResponseTopic(error_code=int(error.code), name=topic.name)
+            fail(DescribeTopicPartitionsResponseTopic(name=topic.name), error)
             for topic in request.topics
         ]
     )

@@ -3,6 +3,7 @@
 from itertools import groupby
 
 from penstock.broker.context import RequestContext
+from penstock.broker.error_answers import fail
 from penstock.errors import ProtocolError
 from penstock.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -57,4 +58,4 @@ def _topics(known: Transaction) -> list[TopicData]:
 
 
 def _failed(transactional_id: str, error: ProtocolError) -> TransactionState:
-    return TransactionState(error_code=int(error.code), transactional_id=transactional_id)
+    return fail(TransactionState(transactional_id=transactional_id), error)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from penstock.broker.context import RequestContext
-from penstock.cluster.controller import ElectionKind
-from penstock.cluster.image import PartitionKey
+from penstock.broker.error_answers import code_of, fail
+from penstock.cluster.control.controller import ElectionKind
+from penstock.cluster.image.image import PartitionKey
 from penstock.errors import InvalidRequest, ProtocolError
 from penstock.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -24,7 +25,7 @@ async def handle(request: ElectLeadersRequest, context: RequestContext) -> Elect
     except ProtocolError as error:
         response = error_response(request, error)
         if context.version >= _FIRST_VERSION_WITH_ERROR:
-            response.error_code = int(error.code)
+            response.error_code = code_of(error)
         return response
     return ElectLeadersResponse(replica_election_results=_results(outcomes))
 
@@ -39,7 +40,7 @@ def _kind(number: int) -> ElectionKind:
     try:
         return ElectionKind(number)
     except ValueError:
-        raise InvalidRequest(f"there is no election type {number}") from None
+        raise InvalidRequest(f"Unknown election type {number}") from None
 
 
 def _keys(request: ElectLeadersRequest) -> list[PartitionKey] | None:
@@ -63,8 +64,4 @@ def _results(
 
 
 def _result(number: int, error: ProtocolError | None) -> PartitionResult:
-    if error is None:
-        return PartitionResult(partition_id=number)
-    return PartitionResult(
-        partition_id=number, error_code=int(error.code), error_message=str(error)
-    )
+    return fail(PartitionResult(partition_id=number), error)

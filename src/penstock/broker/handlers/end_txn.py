@@ -1,10 +1,10 @@
 """EndTxn: commit or abort; the coordinator decides, and tells the partitions afterwards."""
 
 from penstock.broker.context import RequestContext
-from penstock.broker.exactly_once import told_to
+from penstock.broker.transactions.exactly_once import told_to
 from penstock.errors import ProtocolError
 from penstock.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from penstock.transactions.transaction import TV1, TV2, Identity
+from penstock.transactions.transaction import TV1, TV2, ProducerIdentity
 
 _FIRST_VERSION_WITH_FENCING = 2
 _FIRST_VERSION_WITH_EPOCHS = 5  # Of transaction version 2: each transaction has its epoch.
@@ -15,7 +15,7 @@ async def handle(request: EndTxnRequest, context: RequestContext) -> EndTxnRespo
     try:
         owner = await context.broker.transactions.coordinator.end(
             request.transactional_id,
-            Identity(request.producer_id, request.producer_epoch),
+            ProducerIdentity(request.producer_id, request.producer_epoch),
             is_commit=request.committed,
             client_version=TV2 if with_epochs else TV1,
         )

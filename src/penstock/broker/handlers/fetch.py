@@ -5,25 +5,38 @@ passing through memory. Only clients older than message format 2 get a converted
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Coroutine, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from penstock.broker.context import Broker, RequestContext
-from penstock.broker.fetch_sessions import NO_SESSION, FetchedPartition, FetchPlan, Key
-from penstock.broker.leader_hints import current_leader, endpoints_of
-from penstock.broker.nearest_replica import RACK_AWARE, nearest_replica
+from penstock.broker.error_answers import fail
+from penstock.broker.fetching.leader_hints import current_leader, endpoints_of
+from penstock.broker.fetching.nearest_replica import RACK_AWARE, nearest_replica
+from penstock.broker.fetching.parts import (
+    FIRST_VERSION_WITH_SESSIONS,
+    FIRST_VERSION_WITH_TOPIC_IDS,
+    UNKNOWN,
+    answered,
+    failed,
+    forgotten,
+    topic_response,
+)
+from penstock.broker.fetching.sessions import NO_SESSION, FetchedPartition, FetchPlan
 from penstock.broker.quotas.clients import Meter
+from penstock.broker.slices import TimeSlice
 from penstock.errors import (
     ErrorCode,
     InconsistentTopicId,
     ProtocolError,
+    TopicAuthorization,
     UnknownTopicId,
     UnsupportedCompressionType,
     UnsupportedVersion,
 )
 from penstock.protocol.messages.fetch import (
     AbortedTransaction,
-    EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
@@ -36,13 +49,11 @@ from penstock.replica.partition import Partition, PartitionRead
 
 _FIRST_VERSION_WITH_MAGIC_1 = 2
 _FIRST_VERSION_WITH_MAGIC_2 = 4
-_FIRST_VERSION_WITH_SESSIONS = 7
 _FIRST_VERSION_WITH_ZSTD = 10
 _FIRST_VERSION_WITH_RACKS = 11  # From then on a consumer may read from followers (KIP-392).
-_FIRST_VERSION_WITH_TOPIC_IDS = 13
 _FIRST_VERSION_WITH_ENDPOINTS = 16
 _READ_COMMITTED = 1
-_UNKNOWN = -1
+_AT_ONCE: Final = 1_000  # So many partitions are read in some milliseconds.
 
 # A partition asked for, and what was found there.
 _Found: TypeAlias = tuple[FetchedPartition, str | None, PartitionRead | ProtocolError]
@@ -52,61 +63,71 @@ def handle(
     request: FetchRequest, context: RequestContext
 ) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
     if max(request.replica_id, request.replica_state.replica_id) >= 0:
-        from penstock.broker import follower_fetch  # A broker alone has no followers.
+        from penstock.broker.fetching import follower_fetch
 
         return follower_fetch.handle(request, context)
-    plan = _plan(request, context)
+    if context.is_large:
+        return _in_turns(request, context)
+    plan = _plan(list(_wanted(request, context)), request, context)
     meter = None
     if context.broker.quotas.is_active:
         meter = _bounded_by_quota(request, context)
-    found = _read(plan, request, context)
+    if len(plan.partitions) > _AT_ONCE:
+        return _many(plan, request, context, meter)
+    found = list(_read(plan, request, context))
     missing = request.min_bytes - _size(found)
     if missing <= 0 or request.max_wait_ms <= 0 or not found or _has_error(found):
+        if context.version < _FIRST_VERSION_WITH_MAGIC_2:
+            return _converted_response(meter, plan, found, context)
         return _response_within(meter, plan, found, context)
     return _when_grown(plan, request, context, missing, meter)
 
 
 def error_response(request: FetchRequest, error: ProtocolError) -> FetchResponse:
-    """A session error stands at the top; before sessions each partition carries it."""
+    """A session error stands at the top; before sessions each partition carries it.
+
+    A right that is missing is told by each partition in every version, as Kafka does.
+    """
     topics: dict[str | bytes, FetchableTopicResponse] = {}
     for topic in request.topics:
         answer = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id)
-        answer.partitions = [_failed(partition.partition, error) for partition in topic.partitions]
+        answer.partitions = [failed(partition.partition, error) for partition in topic.partitions]
         topics[topic.topic or topic.topic_id] = answer
-    return FetchResponse(error_code=int(error.code), responses=list(topics.values()))
+    response = FetchResponse(responses=list(topics.values()))
+    return response if isinstance(error, TopicAuthorization) else fail(response, error)
 
 
 # What is asked
 
 
-def _plan(request: FetchRequest, context: RequestContext) -> FetchPlan:
-    uses_topic_ids = context.version >= _FIRST_VERSION_WITH_TOPIC_IDS
-    wanted = [
-        FetchedPartition(
-            key=(topic.topic_id if uses_topic_ids else topic.topic, partition.partition),
-            fetch_offset=partition.fetch_offset,
-            bytes_max=partition.partition_max_bytes,
-            current_leader_epoch=partition.current_leader_epoch,
-            last_fetched_epoch=partition.last_fetched_epoch,
-            log_start_offset=partition.log_start_offset,
-        )
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
-    if context.version < _FIRST_VERSION_WITH_SESSIONS:
+def _wanted(request: FetchRequest, context: RequestContext) -> Iterator[FetchedPartition]:
+    uses_topic_ids = context.version >= FIRST_VERSION_WITH_TOPIC_IDS
+    for topic in request.topics:
+        named = topic.topic_id if uses_topic_ids else topic.topic
+        for partition in topic.partitions:
+            yield FetchedPartition(
+                key=(named, partition.partition),
+                fetch_offset=partition.fetch_offset,
+                bytes_max=partition.partition_max_bytes,
+                current_leader_epoch=partition.current_leader_epoch,
+                last_fetched_epoch=partition.last_fetched_epoch,
+                log_start_offset=partition.log_start_offset,
+            )
+
+
+def _plan(
+    wanted: list[FetchedPartition], request: FetchRequest, context: RequestContext
+) -> FetchPlan:
+    if context.version < FIRST_VERSION_WITH_SESSIONS:
         return FetchPlan(partitions=tuple(wanted), session=None, is_incremental=False)
-    forgotten: list[Key] = [
-        (topic.topic_id if uses_topic_ids else topic.topic, partition)
-        for topic in request.forgotten_topics_data
-        for partition in topic.partitions
-    ]
     return context.broker.fetch_sessions.plan(
         session_id=request.session_id,
         epoch=request.session_epoch,
         wanted=wanted,
-        forgotten=forgotten,
-        uses_topic_ids=uses_topic_ids,
+        forgotten=forgotten(request, context.version),
+        uses_topic_ids=context.version >= FIRST_VERSION_WITH_TOPIC_IDS,
         now_ms=context.broker.now_ms(),
+        reader=context.session,
     )
 
 
@@ -115,7 +136,7 @@ def _plan(request: FetchRequest, context: RequestContext) -> FetchPlan:
 
 def _bounded_by_quota(request: FetchRequest, context: RequestContext) -> Meter | None:
     """The client's meter; what it asks for is cut to what it could ever get at once."""
-    meter = context.broker.quotas.of(context.principal, context.client_id).fetch
+    meter = context.broker.quotas.of(context.session.principal, context.client_id).fetch
     if meter is not None:
         request.max_bytes = min(request.max_bytes, meter.burst)
         request.min_bytes = min(request.min_bytes, request.max_bytes)
@@ -125,11 +146,19 @@ def _bounded_by_quota(request: FetchRequest, context: RequestContext) -> Meter |
 def _response_within(
     meter: Meter | None, plan: FetchPlan, found: list[_Found], context: RequestContext
 ) -> FetchResponse:
+    if not _may_pass(meter, found, context):
+        return _nothing_yet(plan, context)
+    told = _Told(plan, context)
+    for one in found:
+        told.add(*one)
+    return told.response()
+
+
+def _may_pass(meter: Meter | None, found: list[_Found], context: RequestContext) -> bool:
     if meter is None:
-        return _response(plan, found, context)
-    size, now_ms = _size(found), context.broker.quotas.now_ms()
-    context.throttle_ms, may_pass = meter.admit(size, now_ms)
-    return _response(plan, found, context) if may_pass else _nothing_yet(plan, context)
+        return True
+    context.throttle_ms, may_pass = meter.admit(_size(found), context.broker.quotas.now_ms())
+    return may_pass
 
 
 def _nothing_yet(plan: FetchPlan, context: RequestContext) -> FetchResponse:
@@ -143,11 +172,10 @@ def _nothing_yet(plan: FetchPlan, context: RequestContext) -> FetchResponse:
 # What is there
 
 
-def _read(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> list[_Found]:
+def _read(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> Iterator[_Found]:
     broker = context.broker
     left = min(request.max_bytes, broker.config.fetch_max_bytes)
     is_committed_only = request.isolation_level == _READ_COMMITTED
-    found: list[_Found] = []
     is_first = True  # The first batch is returned whatever its size, or a reader could not move.
     seeks_nearest = bool(request.rack_id) and broker.config.replica_selector_class == RACK_AWARE
     for wanted in plan:
@@ -159,7 +187,7 @@ def _read(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> li
             if seeks_nearest and partition.is_leader:
                 nearest = _nearest(wanted, partition, request.rack_id, broker)
                 if nearest is not None:
-                    found.append((wanted, topic, nearest))
+                    yield wanted, topic, nearest
                     continue
             read = _read_partition(
                 wanted,
@@ -169,13 +197,12 @@ def _read(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> li
                 min_one=is_first,
             )
         except ProtocolError as error:
-            found.append((wanted, topic, error))
+            yield wanted, topic, error
             continue
         size = len(read.records)
         left = max(left - size, 0)
         is_first = is_first and not size
-        found.append((wanted, topic, read))
-    return found
+        yield wanted, topic, read
 
 
 def _find(wanted: FetchedPartition, broker: Broker, version: int) -> tuple[str, Partition]:
@@ -241,7 +268,7 @@ def _has_error(found: Iterable[_Found]) -> bool:
     return any(
         isinstance(read, ProtocolError)
         or read.diverging is not None
-        or read.preferred_replica != _UNKNOWN
+        or read.preferred_replica != UNKNOWN
         for _, _, read in found
     )
 
@@ -263,6 +290,10 @@ class _LongPoll:
         if self.missing <= 0:
             self.stop()
 
+    def need(self, missing: int) -> None:
+        """No more than so much is missing."""
+        self.missing = min(self.missing, missing)
+
     def stop(self) -> None:
         if not self.future.done():
             self.future.set_result(None)
@@ -279,10 +310,12 @@ async def _when_grown(
     deadline_s = loop.time() + request.max_wait_ms / 1000
     while True:
         await _growth(plan, context, missing, deadline_s)
-        found = _read(plan, request, context)
+        found = list(_read(plan, request, context))
         missing = request.min_bytes - _size(found)
         is_over = loop.time() >= deadline_s or context.broker.is_stopping
         if missing <= 0 or is_over or _has_error(found):
+            if context.version < _FIRST_VERSION_WITH_MAGIC_2:
+                return await _converted_response(meter, plan, found, context)
             return _response_within(meter, plan, found, context)
 
 
@@ -311,30 +344,153 @@ def _hosted(wanted: FetchedPartition, context: RequestContext) -> Partition | No
         return None
 
 
+# Many partitions
+
+
+async def _in_turns(request: FetchRequest, context: RequestContext) -> FetchResponse:
+    """A request that names many partitions."""
+    pace = TimeSlice()
+    wanted = []
+    for partition in _wanted(request, context):
+        wanted.append(partition)
+        await pace.breathe()
+    plan = _plan(wanted, request, context)
+    meter = None
+    if context.broker.quotas.is_active:
+        meter = _bounded_by_quota(request, context)
+    return await _many(plan, request, context, meter)
+
+
+async def _many(
+    plan: FetchPlan, request: FetchRequest, context: RequestContext, meter: Meter | None
+) -> FetchResponse:
+    """Reads, waits and answers like the others, but lets those have their turn meanwhile."""
+    context.is_large = True
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + request.max_wait_ms / 1000
+    pace = TimeSlice()
+    while True:
+        poll = _LongPoll(request.min_bytes, loop)
+        watched: list[Partition] = []
+        try:
+            # Watched first: what comes while others have their turn would not be noticed.
+            for wanted in plan if request.max_wait_ms > 0 else ():
+                if partition := _hosted(wanted, context):
+                    partition.watch(poll)
+                    watched.append(partition)
+                await pace.breathe()
+            found, missing, is_urgent = [], request.min_bytes, not plan.partitions
+            for one in _read(plan, request, context):
+                found.append(one)
+                missing -= _size((one,))
+                is_urgent |= _has_error((one,))
+                await pace.breathe()
+            is_over = loop.time() >= deadline_s or context.broker.is_stopping
+            if missing <= 0 or is_over or is_urgent:
+                break
+            poll.need(missing)
+            timer = loop.call_at(deadline_s, poll.stop)
+            try:
+                await poll.future
+            finally:
+                timer.cancel()
+        finally:
+            for partition in watched:
+                partition.unwatch(poll)
+    if context.version < _FIRST_VERSION_WITH_MAGIC_2:
+        found = await _converted_reads(found, context)
+    if not _may_pass(meter, found, context):
+        return _nothing_yet(plan, context)
+    told = _Told(plan, context)
+    for one in found:
+        told.add(*one)
+        await pace.breathe()
+    return told.response()
+
+
+# Old formats
+
+
+async def _converted_response(
+    meter: Meter | None, plan: FetchPlan, found: list[_Found], context: RequestContext
+) -> FetchResponse:
+    return _response_within(meter, plan, await _converted_reads(found, context), context)
+
+
+async def _converted_reads(found: list[_Found], context: RequestContext) -> list[_Found]:
+    """Records are unpacked and written anew for old clients, which others must not wait for."""
+    magic = 1 if context.version >= _FIRST_VERSION_WITH_MAGIC_1 else 0
+    # Read before anything is awaited: a segment may be deleted meanwhile.
+    in_memory = [(wanted, topic, _in_memory(read)) for wanted, topic, read in found]
+    convert = partial(_converted, in_memory, magic)
+    return await context.broker.slow_lane.run(convert)
+
+
+def _in_memory(read: PartitionRead | ProtocolError) -> PartitionRead | ProtocolError:
+    if isinstance(read, ProtocolError) or isinstance(read.records, bytes):
+        return read
+    return replace(read, records=bytes(read.records.read()))
+
+
+def _converted(found: list[_Found], magic: int) -> list[_Found]:
+    return [
+        (wanted, topic, _converted_read(read, magic, wanted.fetch_offset))
+        for wanted, topic, read in found
+    ]
+
+
+def _converted_read(
+    read: PartitionRead | ProtocolError, magic: int, start_offset: int
+) -> PartitionRead | ProtocolError:
+    if isinstance(read, ProtocolError):
+        return read
+    assert isinstance(read.records, bytes)
+    try:
+        records = convert_down(read.records, magic=magic, start_offset=start_offset)
+    except ProtocolError as error:
+        return error
+    return replace(read, records=records)
+
+
 # The answer
 
 
-def _response(plan: FetchPlan, found: list[_Found], context: RequestContext) -> FetchResponse:
-    topics: dict[str | bytes, FetchableTopicResponse] = {}
-    leaders: list[int] = []
-    for wanted, topic, read in found:
+class _Told:
+    """An answer that is put together partition by partition."""
+
+    __slots__ = ("_context", "_leaders", "_plan", "_topics")
+
+    def __init__(self, plan: FetchPlan, context: RequestContext) -> None:
+        self._plan = plan
+        self._context = context
+        self._topics: dict[str | bytes, FetchableTopicResponse] = {}
+        self._leaders: list[int] = []
+
+    def add(
+        self, wanted: FetchedPartition, topic: str | None, read: PartitionRead | ProtocolError
+    ) -> None:
+        context = self._context
         data = _partition_data(wanted, topic, read, context)
         if data.error_code and context.version >= _FIRST_VERSION_WITH_ENDPOINTS:
-            leaders += _name_leader(data, topic, context)
-        if plan.session is not None and not _is_news(plan, wanted, data):
-            continue
+            self._leaders += _name_leader(data, topic, context)
+        if self._plan.session is not None and not _is_news(self._plan, wanted, data):
+            return
         named = wanted.key[0]
-        answer = topics.get(named)
+        answer = self._topics.get(named)
         if answer is None:
-            answer = topics[named] = _topic_response(named)
+            answer = self._topics[named] = topic_response(named)
         answer.partitions.append(data)
-    response = FetchResponse(session_id=plan.session_id, responses=list(topics.values()))
-    if leaders:
-        response.node_endpoints = [
-            NodeEndpoint(node_id=broker_id, host=at.host, port=at.port, rack=rack)
-            for broker_id, at, rack in endpoints_of(leaders, context)
-        ]
-    return response
+
+    def response(self) -> FetchResponse:
+        response = FetchResponse(
+            session_id=self._plan.session_id, responses=list(self._topics.values())
+        )
+        if self._leaders:
+            response.node_endpoints = [
+                NodeEndpoint(node_id=broker_id, host=at.host, port=at.port, rack=rack)
+                for broker_id, at, rack in endpoints_of(self._leaders, self._context)
+            ]
+        return response
 
 
 def _name_leader(data: PartitionData, topic: str | None, context: RequestContext) -> list[int]:
@@ -344,12 +500,6 @@ def _name_leader(data: PartitionData, topic: str | None, context: RequestContext
         return []
     data.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
     return [leader[0]]
-
-
-def _topic_response(named: str | bytes) -> FetchableTopicResponse:
-    if isinstance(named, str):
-        return FetchableTopicResponse(topic=named, partitions=[])
-    return FetchableTopicResponse(topic_id=named, partitions=[])
 
 
 def _is_news(plan: FetchPlan, wanted: FetchedPartition, data: PartitionData) -> bool:
@@ -367,8 +517,8 @@ def _is_news(plan: FetchPlan, wanted: FetchedPartition, data: PartitionData) -> 
     return (
         is_news
         or not plan.is_incremental
-        or data.diverging_epoch.end_offset != _UNKNOWN
-        or data.preferred_read_replica != _UNKNOWN
+        or data.diverging_epoch.end_offset != UNKNOWN
+        or data.preferred_read_replica != UNKNOWN
     )
 
 
@@ -380,33 +530,14 @@ def _partition_data(
 ) -> PartitionData:
     index = wanted.key[1]
     if isinstance(read, ProtocolError):
-        return _failed(index, read)
-    records: Any = read.records
-    if context.version < _FIRST_VERSION_WITH_MAGIC_2 and len(records):
-        magic = 1 if context.version >= _FIRST_VERSION_WITH_MAGIC_1 else 0
-        try:
-            records = convert_down(
-                memoryview(records.read()), magic=magic, start_offset=wanted.fetch_offset
-            )
-        except ProtocolError as error:
-            return _failed(index, error)
+        return failed(index, read)
     if topic is not None:
         metrics = context.broker.metrics.topic(topic)
         metrics.fetch_requests += 1
-        metrics.bytes_out += len(records)
-    data = PartitionData(
-        partition_index=index,
-        high_watermark=read.high_watermark,
-        last_stable_offset=read.last_stable_offset,
-        log_start_offset=read.log_start_offset,
-        aborted_transactions=_aborted(read),
-        records=records,
-    )
-    if read.preferred_replica != _UNKNOWN:
+        metrics.bytes_out += len(read.records)
+    data = answered(index, read, _aborted(read))
+    if read.preferred_replica != UNKNOWN:
         data.preferred_read_replica = read.preferred_replica
-    if read.diverging is not None:
-        epoch, end_offset = read.diverging
-        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
     return data
 
 
@@ -417,14 +548,3 @@ def _aborted(read: PartitionRead) -> list[AbortedTransaction] | None:
         AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
         for aborted in read.aborted
     ]
-
-
-def _failed(index: int, error: ProtocolError) -> PartitionData:
-    return PartitionData(
-        partition_index=index,
-        error_code=int(error.code),
-        high_watermark=_UNKNOWN,
-        last_stable_offset=_UNKNOWN,
-        log_start_offset=_UNKNOWN,
-        records=b"",
-    )

@@ -8,12 +8,10 @@ from collections.abc import Coroutine
 from typing import Any
 
 from penstock.broker.context import RequestContext
-from penstock.broker.internal_topics import (
-    CONSUMER_OFFSETS,
-    TRANSACTION_STATE,
-    create_on_use,
-)
+from penstock.broker.error_answers import fail
+from penstock.broker.internal_topics import create_on_use
 from penstock.broker.visible import leader_endpoint, reachable
+from penstock.cluster.topics.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from penstock.errors import CoordinatorNotAvailable, ErrorCode, InvalidRequest, ProtocolError
 from penstock.protocol.messages.find_coordinator import (
     Coordinator,
@@ -45,19 +43,11 @@ def error_response(
     if request.coordinator_keys:
         failed = [_failed(key, error) for key in request.coordinator_keys]
         return FindCoordinatorResponse(coordinators=failed)
-    return FindCoordinatorResponse(
-        error_code=int(error.code), error_message=str(error), node_id=_NO_NODE, port=_NO_NODE
-    )
+    return fail(FindCoordinatorResponse(node_id=_NO_NODE, port=_NO_NODE), error)
 
 
 def _failed(key: str, error: ProtocolError) -> Coordinator:
-    return Coordinator(
-        key=key,
-        error_code=int(error.code),
-        error_message=str(error),
-        node_id=_NO_NODE,
-        port=_NO_NODE,
-    )
+    return fail(Coordinator(key=key, node_id=_NO_NODE, port=_NO_NODE), error)
 
 
 async def _after_creation(
@@ -92,7 +82,7 @@ def _coordinator(key: str, topic: str, context: RequestContext) -> Coordinator:
     partition_count = len(made.partitions) if made else 0
     leader = None
     if partition_count:
-        brokers = reachable(image, context.listener)
+        brokers = reachable(image, context.session.listener)
         leader = leader_endpoint(image, topic, partition_for(key, partition_count), brokers)
     if leader is None:
         return _failed(key, CoordinatorNotAvailable(f"nobody leads the partition of {key} now"))

@@ -4,14 +4,14 @@ from collections.abc import Coroutine
 from typing import Any
 
 from penstock.broker.context import RequestContext
-from penstock.groups.shard import Shard
+from penstock.groups.shard import GroupShard
 from penstock.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def handle(
     request: HeartbeatRequest, context: RequestContext
 ) -> HeartbeatResponse | Coroutine[Any, Any, HeartbeatResponse]:
-    def beat(shard: Shard) -> HeartbeatResponse:
+    def beat(shard: GroupShard) -> HeartbeatResponse:
         shard.heartbeat(request)
         return HeartbeatResponse()
 

@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING, cast
 
 from penstock.broker.config_resources import (
     Alteration,
-    ResourceType,
+    ConfigResourceType,
     alter_each,
     alterable_key,
     check_is_this_broker,
     store_alteration,
 )
 from penstock.broker.context import Broker, RequestContext
-from penstock.cluster.image import CLUSTER_WIDE, ConfigKey
+from penstock.broker.error_answers import fail
+from penstock.cluster.image.image import CLUSTER_WIDE, ConfigKey
 from penstock.config.altered import (
-    Change,
+    AlterConfigOp,
     alter_broker,
     alter_group,
     alter_loggers,
     alter_topic,
 )
-from penstock.errors import ErrorCode, ProtocolError
+from penstock.errors import ProtocolError
 from penstock.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -34,7 +35,7 @@ from penstock.protocol.messages.incremental_alter_configs import (
 from penstock.telemetry import logs
 
 if TYPE_CHECKING:
-    from penstock.broker.forwarding import Forwarder
+    from penstock.broker.membership.forwarding import Forwarder
 
 
 async def handle(
@@ -57,7 +58,7 @@ async def pass_on(
     validate_only = request.validate_only
     kinds: dict[bool, list[AlterConfigsResource]] = {True: [], False: []}
     for resource in request.resources:
-        kinds[resource.resource_type == ResourceType.BROKER_LOGGER].append(resource)
+        kinds[resource.resource_type == ConfigResourceType.BROKER_LOGGER].append(resource)
     response = IncrementalAlterConfigsResponse()
     if kinds[True]:
         own = IncrementalAlterConfigsRequest(resources=kinds[True], validate_only=validate_only)
@@ -80,10 +81,12 @@ def error_response(
 
 async def _alter(resource: AlterConfigsResource, broker: Broker, *, validate_only: bool) -> None:
     changes = [
-        Change(config.name, config.config_operation, config.value) for config in resource.configs
+        AlterConfigOp(config.name, config.config_operation, config.value)
+        for config in resource.configs
     ]
-    if resource.resource_type == ResourceType.BROKER_LOGGER:
-        check_is_this_broker(resource.resource_name, broker.broker_id)
+    if resource.resource_type == ConfigResourceType.BROKER_LOGGER:
+        refusal = f"Unexpected node id. Expected {broker.broker_id},"
+        check_is_this_broker(resource.resource_name, broker.broker_id, noun="Node", refusal=refusal)
         _alter_loggers(changes, validate_only=validate_only)
         return
     key = alterable_key(resource, broker)
@@ -91,7 +94,7 @@ async def _alter(resource: AlterConfigsResource, broker: Broker, *, validate_onl
     await store_alteration(broker, key, altered, validate_only=validate_only)
 
 
-def _alteration(changes: list[Change], key: ConfigKey, broker: Broker) -> Alteration:
+def _alteration(changes: list[AlterConfigOp], key: ConfigKey, broker: Broker) -> Alteration:
     if key[0] == "topics":
         return lambda current: alter_topic(current, changes, broker.config)
     if key[0] == "groups":
@@ -101,7 +104,7 @@ def _alteration(changes: list[Change], key: ConfigKey, broker: Broker) -> Altera
     )
 
 
-def _alter_loggers(changes: list[Change], *, validate_only: bool) -> None:
+def _alter_loggers(changes: list[AlterConfigOp], *, validate_only: bool) -> None:
     levels = alter_loggers(changes, logs.levels())
     if validate_only:
         return
@@ -112,9 +115,7 @@ def _alter_loggers(changes: list[Change], *, validate_only: bool) -> None:
 def _response(
     resource: AlterConfigsResource, error: ProtocolError | None
 ) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=int(error.code if error else ErrorCode.NONE),
-        error_message=str(error) if error else None,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+    response = AlterConfigsResourceResponse(
+        resource_type=resource.resource_type, resource_name=resource.resource_name
     )
+    return fail(response, error)

@@ -5,13 +5,14 @@ its owner, and whoever was it before is fenced off; that is the transaction coor
 """
 
 from penstock.broker.context import RequestContext
-from penstock.broker.exactly_once import told_to
+from penstock.broker.error_answers import code_of
+from penstock.broker.transactions.exactly_once import told_to
 from penstock.errors import InvalidRequest, ProtocolError
 from penstock.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from penstock.transactions.transaction import Identity
+from penstock.transactions.transaction import ProducerIdentity
 
 _NONE = -1
 _FIRST_VERSION_WITH_FENCING = 4
@@ -38,7 +39,7 @@ async def handle(request: InitProducerIdRequest, context: RequestContext) -> Ini
 
 
 def error_response(_request: InitProducerIdRequest, error: ProtocolError) -> InitProducerIdResponse:
-    return InitProducerIdResponse(error_code=int(error.code), producer_epoch=_NONE)
+    return InitProducerIdResponse(error_code=code_of(error), producer_epoch=_NONE)
 
 
 def _check(request: InitProducerIdRequest) -> None:
@@ -48,8 +49,8 @@ def _check(request: InitProducerIdRequest) -> None:
         raise InvalidRequest("a producer that comes back names both its id and its epoch")
 
 
-def _expected(request: InitProducerIdRequest) -> Identity | None:
+def _expected(request: InitProducerIdRequest) -> ProducerIdentity | None:
     """Who the caller thinks it is; None: it begins."""
     if request.producer_id == _NONE:
         return None
-    return Identity(request.producer_id, request.producer_epoch)
+    return ProducerIdentity(request.producer_id, request.producer_epoch)

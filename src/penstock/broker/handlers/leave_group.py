@@ -4,7 +4,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from penstock.broker.context import RequestContext
-from penstock.groups.shard import Shard
+from penstock.groups.shard import GroupShard
 from penstock.protocol.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
@@ -21,7 +21,7 @@ def handle(
     if is_single:
         request.members = [MemberIdentity(member_id=request.member_id)]
 
-    def leave(shard: Shard) -> LeaveGroupResponse:
+    def leave(shard: GroupShard) -> LeaveGroupResponse:
         response = shard.leave_group(request)
         if is_single:
             response.error_code = response.members[0].error_code

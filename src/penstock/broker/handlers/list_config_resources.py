@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from penstock.broker.config_resources import ResourceType
+from penstock.broker.config_resources import ConfigResourceType
 from penstock.broker.context import RequestContext
-from penstock.cluster.image import ClusterImage
+from penstock.cluster.image.image import ClusterImage
 from penstock.errors import ErrorCode
 from penstock.protocol.messages.list_config_resources import (
     ConfigResource,
@@ -18,7 +18,9 @@ def handle(
 ) -> ListConfigResourcesResponse:
     """Before version 1 a client could ask for subscriptions to client metrics alone."""
     is_old = context.version == 0
-    wanted = [ResourceType.CLIENT_METRICS] if is_old else request.resource_types or list(_NAMES)
+    wanted = (
+        [ConfigResourceType.CLIENT_METRICS] if is_old else request.resource_types or list(_NAMES)
+    )
     if not set(wanted) <= set(_NAMES):
         return ListConfigResourcesResponse(error_code=int(ErrorCode.UNSUPPORTED_VERSION))
     image = context.broker.image
@@ -26,7 +28,7 @@ def handle(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=kind)
             for kind in dict.fromkeys(wanted)
-            for name in _NAMES[ResourceType(kind)](image)
+            for name in _NAMES[ConfigResourceType(kind)](image)
         ]
     )
 
@@ -40,10 +42,10 @@ def _groups(image: ClusterImage) -> Iterable[str]:
     return sorted(name for kind, name in image.configs if kind == "groups")
 
 
-_NAMES: dict[ResourceType, Callable[[ClusterImage], Iterable[str]]] = {
-    ResourceType.CLIENT_METRICS: lambda _image: (),  # Nobody can make one here.
-    ResourceType.BROKER_LOGGER: _brokers,
-    ResourceType.BROKER: _brokers,
-    ResourceType.TOPIC: lambda image: sorted(image.topics),
-    ResourceType.GROUP: _groups,
+_NAMES: dict[ConfigResourceType, Callable[[ClusterImage], Iterable[str]]] = {
+    ConfigResourceType.CLIENT_METRICS: lambda _image: (),  # Nobody can make one here.
+    ConfigResourceType.BROKER_LOGGER: _brokers,
+    ConfigResourceType.BROKER: _brokers,
+    ConfigResourceType.TOPIC: lambda image: sorted(image.topics),
+    ConfigResourceType.GROUP: _groups,
 }

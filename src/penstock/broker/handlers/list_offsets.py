@@ -1,14 +1,18 @@
 """ListOffsets: where a partition starts and ends, and which offset belongs to a time.
 
-Nothing is awaited: the indexes lead to the one batch that decides.
+The indexes lead to the one batch that decides. Nothing is awaited, unless that batch unpacks to
+much or many partitions are asked for: then a thread looks, and others have their turn in between.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from penstock.broker.context import Broker, RequestContext
+from penstock.broker.error_answers import fail
+from penstock.broker.slices import TimeSlice
 from penstock.errors import (
-    ErrorCode,
     InvalidRequest,
     LeaderNotAvailable,
     OffsetNotAvailable,
@@ -23,6 +27,8 @@ from penstock.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from penstock.replica.partition import Partition
+from penstock.storage.log.log import Log
+from penstock.storage.log.time_search import TimeSearch, TimestampOffset, UnpacksMuch
 
 LATEST = -1
 EARLIEST = -2
@@ -49,12 +55,31 @@ _READ_COMMITTED = 1
 _UNKNOWN = -1
 
 
-def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+_AT_ONCE: Final = 200  # So many partitions are answered in a few milliseconds.
+
+# What a search for a time came to.
+_Search: TypeAlias = Callable[[Log, int], TimestampOffset | None]
+
+
+def handle(
+    request: ListOffsetsRequest, context: RequestContext
+) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
+    if sum(len(topic.partitions) for topic in request.topics) > _AT_ONCE:
+        context.is_large = True
+        return _in_turns(request, context)
+    try:
+        return _at_once(request, context)
+    except UnpacksMuch:
+        return _in_turns(request, context)
+
+
+def _at_once(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
     asked = Counter(
         (topic.name, partition.partition_index)
         for topic in request.topics
         for partition in topic.partitions
     )
+    search = partial(_search, at_once=True)
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
@@ -66,6 +91,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
                         request,
                         context,
                         is_twice=asked[topic.name, partition.partition_index] > 1,
+                        search=search,
                     )
                     for partition in topic.partitions
                 ],
@@ -75,6 +101,51 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
     )
 
 
+async def _in_turns(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+    pace = TimeSlice()
+    asked: Counter[tuple[str, int]] = Counter()
+    for topic in request.topics:
+        for partition in topic.partitions:
+            asked[topic.name, partition.partition_index] += 1
+            await pace.breathe()
+    response = ListOffsetsResponse(topics=[])
+    for topic in request.topics:
+        answers = []
+        for partition in topic.partitions:
+            is_twice = asked[topic.name, partition.partition_index] > 1
+            answer = partial(_answer, topic.name, partition, request, context, is_twice=is_twice)
+            try:
+                answers.append(answer(search=partial(_search, at_once=True)))
+            except UnpacksMuch:
+                found = await _searched(topic.name, partition, request.replica_id, context.broker)
+                answers.append(answer(search=found))
+            await pace.breathe()
+        response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
+    return response
+
+
+async def _searched(
+    topic: str, wanted: ListOffsetsPartition, replica_id: int, broker: Broker
+) -> _Search:
+    """What a thread found, which has all the time."""
+    log = _find(topic, wanted.partition_index, replica_id, broker).log
+    search = partial(_search, log, wanted.timestamp, at_once=False)
+    try:
+        found = await broker.slow_lane.run(search)
+    except ProtocolError as error:
+        return partial(_fail, error)
+    return lambda _log, _timestamp: found
+
+
+def _fail(error: ProtocolError, _log: Log, _timestamp: int) -> None:
+    raise error
+
+
+def _search(log: Log, timestamp: int, *, at_once: bool) -> TimestampOffset | None:
+    search = TimeSearch(log, at_once=at_once)
+    return search.newest() if timestamp == MAX_TIMESTAMP else search.first(timestamp)
+
+
 def error_response(request: ListOffsetsRequest, error: ProtocolError) -> ListOffsetsResponse:
     """The same error for every partition."""
     return ListOffsetsResponse(
@@ -82,7 +153,7 @@ def error_response(request: ListOffsetsRequest, error: ProtocolError) -> ListOff
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _failed(partition.partition_index, error.code) for partition in topic.partitions
+                    _failed(partition.partition_index, error) for partition in topic.partitions
                 ],
             )
             for topic in request.topics
@@ -90,8 +161,8 @@ def error_response(request: ListOffsetsRequest, error: ProtocolError) -> ListOff
     )
 
 
-def _failed(index: int, code: ErrorCode) -> ListOffsetsPartitionResponse:
-    return ListOffsetsPartitionResponse(partition_index=index, error_code=int(code))
+def _failed(index: int, error: ProtocolError) -> ListOffsetsPartitionResponse:
+    return fail(ListOffsetsPartitionResponse(partition_index=index), error)
 
 
 def _answer(
@@ -101,6 +172,7 @@ def _answer(
     context: RequestContext,
     *,
     is_twice: bool,
+    search: _Search,
 ) -> ListOffsetsPartitionResponse:
     try:
         _check(wanted, context.version, is_twice=is_twice)
@@ -109,9 +181,9 @@ def _answer(
         end = _end_for(partition, request)
         if context.version < _FIRST_VERSION_WITH_ONE_OFFSET:
             return _old_style(partition, wanted, end, now_ms=context.broker.now_ms())
-        return _one_offset(partition, wanted, request, end, context.version)
+        return _one_offset(partition, wanted, request, end, context.version, search)
     except ProtocolError as error:
-        return _failed(wanted.partition_index, error.code)
+        return _failed(wanted.partition_index, error)
 
 
 def _check(wanted: ListOffsetsPartition, version: int, *, is_twice: bool) -> None:
@@ -147,6 +219,7 @@ def _one_offset(
     request: ListOffsetsRequest,
     end: int,
     version: int,
+    search: _Search,
 ) -> ListOffsetsPartitionResponse:
     log, timestamp = partition.log, wanted.timestamp
     answer = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
@@ -159,11 +232,7 @@ def _one_offset(
     elif timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         pass  # Nothing is tiered and nothing waits to be: -1, as Kafka without tiered storage.
     else:
-        found = (
-            log.max_timestamp_offset()
-            if timestamp == MAX_TIMESTAMP
-            else log.offset_for_timestamp(timestamp)
-        )
+        found = search(log, timestamp)
         if found is not None and found.offset < end:
             answer.offset, answer.timestamp = found.offset, found.timestamp
             epoch = found.leader_epoch

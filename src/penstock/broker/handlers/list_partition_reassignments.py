@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from penstock.broker.context import RequestContext
-from penstock.cluster.image import PartitionImage, PartitionKey
+from penstock.cluster.image.image import PartitionImage, PartitionKey
 from penstock.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 
 from penstock.broker.context import RequestContext
-from penstock.groups.consumer_group_pattern import TopicPattern
 from penstock.protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
@@ -38,17 +37,23 @@ def _filter(
     labels = frozenset(request.state_filters)
     producer_ids = frozenset(request.producer_id_filters)
     longer_than_ms = request.duration_filter
-    pattern = None
-    if request.transactional_id_pattern:
-        alphabet = frozenset[str]().union(*(known.transactional_id for known in all_known))
-        pattern = TopicPattern(request.transactional_id_pattern, alphabet)
+    matching = _matching(request.transactional_id_pattern, all_known)
 
     def passes(known: Transaction) -> bool:
         return (
             (not labels or known.state.label in labels)
             and (not producer_ids or known.producer_id in producer_ids)
             and (longer_than_ms < 0 or now_ms - known.started_ms > longer_than_ms)
-            and (pattern is None or pattern.matches(known.transactional_id))
+            and (matching is None or known.transactional_id in matching)
         )
 
     return passes
+
+
+def _matching(pattern: str | None, known: Iterable[Transaction]) -> frozenset[str] | None:
+    """The ids that match; None: there is no pattern."""
+    if not pattern:
+        return None
+    from penstock.groups.patterns.pattern import TopicPattern  # Few ask by pattern.
+
+    return TopicPattern(pattern).select(each.transactional_id for each in known)

@@ -4,10 +4,13 @@ Also the place where topics come to life because somebody asked for them. The re
 the cluster image through the listener the client came in on.
 """
 
-from collections.abc import Coroutine, Iterable, Mapping
-from typing import Any
+import logging
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from penstock.broker.context import RequestContext
+from penstock.broker.error_answers import fail
 from penstock.broker.internal_topics import create_on_use
 from penstock.broker.quotas.mutations import permits
 from penstock.broker.visible import (
@@ -17,8 +20,15 @@ from penstock.broker.visible import (
     offline_replicas,
     reachable,
 )
-from penstock.cluster.image import NO_LEADER, ClusterImage, Endpoint, PartitionImage, TopicImage
-from penstock.cluster.topic_names import INTERNAL_TOPICS, check_topic_name
+from penstock.cluster.image.image import (
+    NO_LEADER,
+    ClusterImage,
+    Endpoint,
+    PartitionImage,
+    TopicImage,
+)
+from penstock.cluster.topics.names import INTERNAL_TOPICS, check_topic_name
+from penstock.cluster.topics.plan import PARTITIONS_PER_REQUEST_MAX
 from penstock.errors import (
     ErrorCode,
     InvalidRequest,
@@ -35,6 +45,9 @@ from penstock.protocol.messages.metadata import (
 )
 from penstock.protocol.primitives import ZERO_UUID
 
+log = logging.getLogger("kafka.server.KafkaApis")
+
+_PARTITIONS_AT_ONCE_MAX = 1000
 _FIRST_VERSION_WITH_NULL_FOR_ALL = 1
 _FIRST_VERSION_WITH_LISTENER_ERRORS = 6
 _FIRST_VERSION_WITH_LOOKUP_BY_ID = 12
@@ -43,39 +56,77 @@ _FIRST_VERSION_WITH_LOOKUP_BY_ID = 12
 def handle(
     request: MetadataRequest, context: RequestContext
 ) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
-    _check_names_and_ids(request, context.version)
-    if _wants_all(request, context.version):
-        return _response(request, context, names=context.broker.image.topics, failed={})
-    if _wanted_ids(request):
-        return _response(request, context, names=(), failed={})
-    names = list(
-        dict.fromkeys(topic.name for topic in request.topics or () if topic.name is not None)
-    )
-    missing = [name for name in names if name not in context.broker.image.topics]
-    failed = {name: _absence(name) for name in missing}
-    creatable = [name for name, error in failed.items() if error is not _INVALID]
-    if creatable and _may_create(request, context):
-        return _after_creation(request, context, names, failed, creatable)
-    return _response(request, context, names=names, failed=failed)
+    if context.is_large or _is_large(request, context):
+        context.is_large = True
+        return _handle_elsewhere(request, context)
+    asked = _look_up(request, context)
+    if asked.creatable and _may_create(request, context):
+        return _after_creation(request, context, asked)
+    return _response(request, context, asked)
+
+
+async def _handle_elsewhere(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+    """Thousands of partitions are told from the image, which nobody changes, in a thread."""
+    lane = context.broker.slow_lane
+    asked = await lane.run(partial(_look_up, request, context))
+    if asked.creatable and _may_create(request, context):
+        await _create(context, asked)
+    return await lane.run(partial(_response, request, context, asked))
 
 
 def error_response(request: MetadataRequest, error: ProtocolError) -> MetadataResponse:
     """The same error for every topic asked for, and from version 13 on also at the top."""
-    return MetadataResponse(
-        error_code=int(error.code),
-        topics=[
-            MetadataResponseTopic(
-                error_code=int(error.code), name=topic.name or "", topic_id=topic.topic_id
-            )
-            for topic in request.topics or ()
-        ],
-    )
+    topics = [
+        MetadataResponseTopic(name=topic.name or "", topic_id=topic.topic_id)
+        for topic in request.topics or ()
+    ]
+    for topic in topics:
+        fail(topic, error)
+    return fail(MetadataResponse(topics=topics), error)
 
 
 # What is asked
 
 _UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _INVALID = ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+class _Asked(NamedTuple):
+    """The topics of a request, looked up in the image."""
+
+    names: Collection[str] | None  # None: all that there are when the answer is made.
+    failed: dict[str, ErrorCode]  # Why some of them are not there.
+    creatable: Sequence[str]
+
+
+def _is_large(request: MetadataRequest, context: RequestContext) -> bool:
+    """Whether the answer takes longer than others should wait for it."""
+    topics = context.broker.image.topics
+    names: Iterable[str]
+    if _wants_all(request, context.version):
+        names = topics
+    else:
+        names = [topic.name for topic in request.topics or () if topic.name is not None]
+    partition_count = 0
+    for name in names:
+        topic = topics.get(name)
+        partition_count += 1 if topic is None else len(topic.partitions)
+        if partition_count > _PARTITIONS_AT_ONCE_MAX:
+            return True
+    return False
+
+
+def _look_up(request: MetadataRequest, context: RequestContext) -> _Asked:
+    _check_names_and_ids(request, context.version)
+    topics = context.broker.image.topics
+    if _wants_all(request, context.version):
+        return _Asked(None, {}, ())
+    if _wanted_ids(request):
+        return _Asked((), {}, ())
+    names = dict.fromkeys(topic.name for topic in request.topics or () if topic.name is not None)
+    failed = {name: _absence(name) for name in names if name not in topics}
+    creatable = [name for name, error in failed.items() if error is not _INVALID]
+    return _Asked(names, failed, creatable)
 
 
 def _check_names_and_ids(request: MetadataRequest, version: int) -> None:
@@ -120,16 +171,28 @@ def _may_create(request: MetadataRequest, context: RequestContext) -> bool:
 async def _after_creation(
     request: MetadataRequest,
     context: RequestContext,
-    names: list[str],
-    failed: dict[str, ErrorCode],
-    creatable: list[str],
+    asked: _Asked,
 ) -> MetadataResponse:
+    await _create(context, asked)
+    return _response(request, context, asked)
+
+
+async def _create(context: RequestContext, asked: _Asked) -> None:
+    partition_count = len(asked.creatable) * context.broker.config.num_partitions
+    if partition_count > PARTITIONS_PER_REQUEST_MAX:
+        log.warning(
+            "%s asks for %d topics that do not exist; none is created, because they are more than "
+            "%d partitions in one request",
+            context.client_address,
+            len(asked.creatable),
+            PARTITIONS_PER_REQUEST_MAX,
+        )
+        return  # They stay unknown, as in Kafka, whose controller refuses this.
     # Clients do not expect to be refused here, so they are made to wait after.
-    allowed = permits(context, strict_from=None)
-    allowed.take(len(creatable) * context.broker.config.num_partitions)
-    errors = await create_on_use(context.broker, creatable)
-    failed.update((name, _creation_error(errors.get(name))) for name in creatable)
-    return _response(request, context, names=names, failed=failed)
+    permits(context, strict_from=None).take(partition_count)
+    errors = await create_on_use(context.broker, asked.creatable)
+    for name in asked.creatable:
+        asked.failed[name] = _creation_error(errors.get(name))
 
 
 def _creation_error(error: ProtocolError | None) -> ErrorCode:
@@ -145,13 +208,11 @@ def _creation_error(error: ProtocolError | None) -> ErrorCode:
 def _response(
     request: MetadataRequest,
     context: RequestContext,
-    *,
-    names: Iterable[str],
-    failed: Mapping[str, ErrorCode],
+    asked: _Asked,
 ) -> MetadataResponse:
     """The topics named; those the image does not have get the error given for them."""
     image = context.broker.image  # Taken once, so that everything below is of one moment.
-    brokers = reachable(image, context.listener)
+    brokers = reachable(image, context.session.listener)
     response = MetadataResponse(
         brokers=_brokers(image, brokers),
         cluster_id=image.cluster_id,
@@ -159,8 +220,8 @@ def _response(
         topics=[
             _topic(image.topics[name], image, brokers, context.version)
             if name in image.topics
-            else _missing(name, failed.get(name, _UNKNOWN))
-            for name in names
+            else _missing(name, asked.failed.get(name, _UNKNOWN))
+            for name in (image.topics if asked.names is None else asked.names)
         ],
     )
     response.topics += _topics_by_id(request, image, brokers, context.version)

@@ -8,11 +8,12 @@ from collections.abc import Coroutine
 from typing import Any
 
 from penstock.broker.context import RequestContext
-from penstock.cluster.image import TopicImage
+from penstock.broker.error_answers import code_of
+from penstock.cluster.image.image import TopicImage
 from penstock.errors import ErrorCode, ProtocolError
-from penstock.groups.offset_commits import OffsetToCommit
-from penstock.groups.shard import Shard
-from penstock.groups.surroundings import Claim
+from penstock.groups.offsets.commits import OffsetToCommit
+from penstock.groups.shard import GroupShard
+from penstock.groups.surroundings import MemberClaim
 from penstock.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
@@ -58,7 +59,7 @@ def handle(
     if not offsets:
         return response
 
-    def commit(shard: Shard) -> OffsetCommitResponse:
+    def commit(shard: GroupShard) -> OffsetCommitResponse:
         for result, code in zip(
             accepted, _commit(shard, request, offsets, context.version), strict=True
         ):
@@ -77,7 +78,7 @@ def error_response(request: OffsetCommitRequest, error: ProtocolError) -> Offset
                 topic_id=topic.topic_id,
                 partitions=[
                     OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=int(error.code)
+                        partition_index=partition.partition_index, error_code=code_of(error)
                     )
                     for partition in topic.partitions
                 ],
@@ -101,9 +102,9 @@ def _known(
 
 
 def _commit(
-    shard: Shard, request: OffsetCommitRequest, offsets: list[OffsetToCommit], version: int
+    shard: GroupShard, request: OffsetCommitRequest, offsets: list[OffsetToCommit], version: int
 ) -> list[ErrorCode]:
-    claim = Claim(
+    claim = MemberClaim(
         request.member_id, request.generation_id_or_member_epoch, request.group_instance_id
     )
     try:

@@ -5,7 +5,7 @@ from typing import Any
 
 from penstock.broker.context import RequestContext
 from penstock.errors import ErrorCode
-from penstock.groups.shard import Shard
+from penstock.groups.shard import GroupShard
 from penstock.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -19,7 +19,7 @@ def handle(
 ) -> OffsetDeleteResponse | Coroutine[Any, Any, OffsetDeleteResponse]:
     image = context.broker.image
 
-    def delete(shard: Shard) -> OffsetDeleteResponse:
+    def delete(shard: GroupShard) -> OffsetDeleteResponse:
         asked = [
             (topic.name, partition.partition_index)
             for topic in request.topics

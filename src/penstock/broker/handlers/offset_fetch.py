@@ -9,10 +9,13 @@ from inspect import iscoroutine
 from typing import Any
 
 from penstock.broker.context import RequestContext
-from penstock.cluster.image import ClusterImage
+from penstock.broker.error_answers import code_of
+from penstock.broker.unawaited import close_all
+from penstock.cluster.image.image import ClusterImage
 from penstock.errors import ErrorCode, ProtocolError
-from penstock.groups.group_offsets import GroupOffsets
-from penstock.groups.shard import Shard
+from penstock.groups.offsets.table import GroupOffsets
+from penstock.groups.record_formats import CommittedOffset
+from penstock.groups.shard import GroupShard
 from penstock.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -49,11 +52,16 @@ async def _later(
     answers: list[_GroupAnswer], asked: list[OffsetFetchRequestGroup], version: int
 ) -> OffsetFetchResponse:
     groups = []
-    for answer, group in zip(answers, asked, strict=True):
-        try:
-            groups.append(answer if isinstance(answer, OffsetFetchResponseGroup) else await answer)
-        except ProtocolError as error:
-            groups.append(_failed(group, error))
+    try:
+        for answer, group in zip(answers, asked, strict=True):
+            try:
+                if not isinstance(answer, OffsetFetchResponseGroup):
+                    answer = await answer
+                groups.append(answer)
+            except ProtocolError as error:
+                groups.append(_failed(group, error))
+    finally:
+        close_all(answers)
     return _response(groups, version)
 
 
@@ -75,9 +83,15 @@ def _answer(
 ) -> _GroupAnswer:
     image, version = context.broker.image, context.version
 
-    def fetch(shard: Shard) -> OffsetFetchResponseGroup:
+    def fetch(shard: GroupShard) -> OffsetFetchResponseGroup:
         shard.commits.check_fetch(group.group_id, group.member_id, group.member_epoch)
-        reading = _Reading(shard.offsets, group.group_id, require_stable)
+        reading = _Reading(
+            shard.offsets,
+            group.group_id,
+            require_stable=require_stable,
+            image=image,
+            is_by_id=version >= _BY_ID_FROM and group.topics is not None,
+        )
         if group.topics is None:
             topics = _everything(reading, image, version)
         else:
@@ -93,16 +107,26 @@ def _answer(
 class _Reading:
     """The offsets of one group, as one request may see them."""
 
-    def __init__(self, offsets: GroupOffsets, group_id: str, require_stable: bool) -> None:
+    def __init__(
+        self,
+        offsets: GroupOffsets,
+        group_id: str,
+        *,
+        require_stable: bool,
+        image: ClusterImage,
+        is_by_id: bool,
+    ) -> None:
         self._offsets = offsets
         self._group_id = group_id
         self._require_stable = require_stable
+        self._image = image
+        self._is_by_id = is_by_id
 
     def partition(self, topic: str, index: int) -> OffsetFetchResponsePartitions:
         if self._require_stable and self._offsets.is_pending(self._group_id, topic, index):
             return _nothing(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
         found = self._offsets.get(self._group_id, topic, index)
-        if found is None:
+        if found is None or self._is_of_a_predecessor(found, topic):
             return _nothing(index, ErrorCode.NONE)
         return OffsetFetchResponsePartitions(
             partition_index=index,
@@ -110,6 +134,17 @@ class _Reading:
             committed_leader_epoch=found.leader_epoch,
             metadata=found.metadata,
         )
+
+    def _is_of_a_predecessor(self, found: CommittedOffset, topic: str) -> bool:
+        """Whether the offset was committed for a topic that had this name before.
+
+        Only who asks for a topic by its id means that one. A name stands for whatever has it, also
+        where the offsets were moved here from another cluster, whose topics had other ids.
+        """
+        if not self._is_by_id:
+            return False
+        known = self._image.topics.get(topic)
+        return known is not None and found.topic_id is not None and found.topic_id != known.topic_id
 
     def partitions_by_topic(self) -> dict[str, list[int]]:
         by_topic: dict[str, list[int]] = {}
@@ -167,16 +202,16 @@ def _failed(group: OffsetFetchRequestGroup, error: ProtocolError) -> OffsetFetch
             )
             for topic in group.topics or ()
         ],
-        error_code=int(error.code),
+        error_code=code_of(error),
     )
 
 
 def error_response(request: OffsetFetchRequest, error: ProtocolError) -> OffsetFetchResponse:
     """The same error for every group, in whichever form the version has."""
     return OffsetFetchResponse(
-        error_code=int(error.code),
+        error_code=code_of(error),
         groups=[
-            OffsetFetchResponseGroup(group_id=group.group_id, error_code=int(error.code))
+            OffsetFetchResponseGroup(group_id=group.group_id, error_code=code_of(error))
             for group in request.groups
         ],
     )

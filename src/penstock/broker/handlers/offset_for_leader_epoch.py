@@ -5,6 +5,7 @@ behind its back (KIP-320).
 """
 
 from penstock.broker.context import RequestContext
+from penstock.broker.error_answers import fail
 from penstock.errors import ProtocolError
 from penstock.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -45,7 +46,7 @@ def error_response(
 
 
 def _failed(index: int, error: ProtocolError) -> EpochEndOffset:
-    return EpochEndOffset(partition=index, error_code=int(error.code))
+    return fail(EpochEndOffset(partition=index), error)
 
 
 def _answer(

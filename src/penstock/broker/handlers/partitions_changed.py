@@ -7,7 +7,7 @@ replaced meanwhile, can do no harm. Replicas whose disk failed are told of here,
 from collections.abc import Sequence
 
 from penstock.broker.context import RequestContext
-from penstock.cluster.image import PartitionKey
+from penstock.cluster.image.image import PartitionKey
 from penstock.protocol.messages.partitions_changed import (
     ChangedTopic,
     PartitionsChangedRequest,
@@ -22,7 +22,7 @@ async def handle(
     if request.topics:
         await controller.refresh_partitions(_keys(request.topics))
     if request.offline:
-        await controller.replicas_lost(
+        await controller.remove_lost_replicas(
             request.broker_id, request.broker_epoch, _keys(request.offline)
         )
     return PartitionsChangedResponse()

@@ -7,12 +7,16 @@ batch stays a view on the received frame all the way to the file.
 
 import asyncio
 import logging
-from collections.abc import Awaitable
-from typing import TypeAlias
+from collections.abc import Awaitable, Iterable
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from penstock.broker.context import Broker, RequestContext
-from penstock.broker.incoming import Batches, accepted
-from penstock.broker.leader_hints import current_leader, endpoints_of
+from penstock.broker.error_answers import fail
+from penstock.broker.fetching.leader_hints import current_leader, endpoints_of
+from penstock.broker.incoming import Batches, TakesLong, accepted
+from penstock.broker.slices import TimeSlice
+from penstock.cluster.topics.names import INTERNAL_TOPICS
 from penstock.errors import (
     ErrorCode,
     InvalidRequiredAcks,
@@ -25,6 +29,7 @@ from penstock.errors import (
 )
 from penstock.net.connection import CloseConnection
 from penstock.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceData,
@@ -35,10 +40,11 @@ from penstock.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from penstock.records.batch import HEADER_BYTES, TRANSACTIONAL, BatchHeader, read_header
+from penstock.records.validate import RecordsRejected, TimestampsRejected
 from penstock.replica.partition import Partition
-from penstock.storage.log import Appended
-from penstock.transactions.admission import Claim
-from penstock.transactions.transaction import Identity
+from penstock.storage.log.log import Appended
+from penstock.transactions.admission import BatchClaim, PlaceInLine
+from penstock.transactions.transaction import ProducerIdentity
 
 log = logging.getLogger("kafka.server.KafkaApis")
 
@@ -47,27 +53,70 @@ _FIRST_VERSION_WITH_ABORTABLE = 11
 _FIRST_VERSION_THAT_ADDS = 12  # Clients of transaction version 2 add partitions by writing.
 _FIRST_VERSION_WITH_TOPIC_IDS = 13
 _NO_TIME = -1
-# An answer that must wait until its records are on every in-sync replica.
-_Wait: TypeAlias = tuple[PartitionProduceResponse, "asyncio.Future[None]"]
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+_AT_ONCE: Final = 300  # So many partitions are appended to in some ten milliseconds.
+_REFUSED_BY_THE_LOG = frozenset(
+    {
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+    }
+)
+_Settled: TypeAlias = ProduceResponse | Awaitable[ProduceResponse | None] | None
 
 
-def handle(
-    request: ProduceRequest, context: RequestContext
-) -> ProduceResponse | Awaitable[ProduceResponse] | None:
-    waits: list[_Wait] = []
+class _Later(NamedTuple):
+    """A partition whose answer waits: for its replicas, or until its records can be appended."""
+
+    number: int  # Of the partition.
+    wait: "asyncio.Future[Any]"
+    answer: PartitionProduceResponse | None  # None: the future's result is the answer.
+
+
+_Result: TypeAlias = PartitionProduceResponse | _Later
+
+
+def handle(request: ProduceRequest, context: RequestContext) -> _Settled:
+    partition_count = 0
+    for topic in request.topic_data:
+        partition_count += len(topic.partition_data)
+    if partition_count > _AT_ONCE:
+        _keep_records(request)
+        context.holds = context.is_large = True
+        return _append_in_turns(request, context)
     if request.transactional_id is not None and context.version >= _FIRST_VERSION_THAT_ADDS:
         _announce(request, context)
-    response = ProduceResponse(
-        responses=[_append_topic(topic, request, context, waits) for topic in request.topic_data]
-    )
+    results = [_append_topic(topic, request, context) for topic in request.topic_data]
+    return _answer_all(results, request, context)
+
+
+def _answer_all(
+    results: list[list[_Result]], request: ProduceRequest, context: RequestContext
+) -> _Settled:
+    """The answer, or what waits for all of it."""
+    if context.appending is not None:
+        return _answer_looked_at(context.appending, results, request, context)
     if request.acks == 0:
-        _close_on_error(response)
+        _close_on_error(results)
         return None
-    if waits:
-        return _when_replicated(response, waits, context, timeout_s=request.timeout_ms / 1000)
-    _name_leaders(response, context)
+    topics: list[TopicProduceResponse] = []
+    for topic, answers in zip(request.topic_data, results, strict=True):
+        for answer in answers:
+            if type(answer) is _Later:
+                return _answer_later(results, request, context)
+        topics.append(_topic_response(topic, answers))  # type: ignore[arg-type]  # All are there.
+    response = ProduceResponse(responses=topics)
+    if context.version >= _FIRST_VERSION_WITH_ENDPOINTS:
+        _name_leaders(response, context)
     return response
+
+
+def _topic_response(
+    topic: TopicProduceData, answers: list[PartitionProduceResponse]
+) -> TopicProduceResponse:
+    return TopicProduceResponse(
+        name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+    )
 
 
 def error_response(request: ProduceRequest, error: ProtocolError) -> ProduceResponse | None:
@@ -76,31 +125,32 @@ def error_response(request: ProduceRequest, error: ProtocolError) -> ProduceResp
         raise CloseConnection(f"a Produce request without acks failed: {error}")
     return ProduceResponse(
         responses=[
-            TopicProduceResponse(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partition_responses=[_failed(data.index, error) for data in topic.partition_data],
-            )
+            _topic_response(topic, [_failed(data.index, error) for data in topic.partition_data])
             for topic in request.topic_data
         ]
     )
 
 
 def _append_topic(
-    topic: TopicProduceData, request: ProduceRequest, context: RequestContext, waits: list[_Wait]
-) -> TopicProduceResponse:
+    topic: TopicProduceData, request: ProduceRequest, context: RequestContext
+) -> list[_Result]:
     name = _name(topic, context)
-    answers = []
-    for data in topic.partition_data:
-        try:
-            answers.append(_append(name, data, request, context, waits))
-        except ProtocolError as error:
-            answers.append(_failed(data.index, error))
-            if name is not None and name in context.broker.image.topics:
-                context.broker.metrics.topic(name).failed_produce_requests += 1
-    return TopicProduceResponse(
-        name=topic.name, topic_id=topic.topic_id, partition_responses=answers
-    )
+    return [_append_or_fail(name, data, request, context) for data in topic.partition_data]
+
+
+def _append_or_fail(
+    topic: str | None, data: PartitionProduceData, request: ProduceRequest, context: RequestContext
+) -> _Result:
+    try:
+        return _append(topic, data, request, context)
+    except TakesLong:
+        return _append_later(topic, data, request, context)
+    except ProtocolError as error:
+        answer = _failed(data.index, error)
+        if topic is not None and topic in context.broker.image.topics:
+            context.broker.metrics.topic(topic).failed_produce_requests += 1
+            _tell_log_start(answer, topic, context.broker)
+        return answer
 
 
 def _name(topic: TopicProduceData, context: RequestContext) -> str | None:
@@ -110,12 +160,8 @@ def _name(topic: TopicProduceData, context: RequestContext) -> str | None:
 
 
 def _append(
-    topic: str | None,
-    data: PartitionProduceData,
-    request: ProduceRequest,
-    context: RequestContext,
-    waits: list[_Wait],
-) -> PartitionProduceResponse:
+    topic: str | None, data: PartitionProduceData, request: ProduceRequest, context: RequestContext
+) -> _Result:
     acks = request.acks
     if topic is None:
         raise UnknownTopicId("no topic has this id")
@@ -123,22 +169,159 @@ def _append(
         raise InvalidRequiredAcks(f"acks is {acks}; it must be 0, 1 or -1")
     if topic in INTERNAL_TOPICS and context.client_id != "__admin_client":
         raise InvalidTopic(f"{topic} belongs to the broker")
+    if context.appending is not None:
+        raise TakesLong  # Not to overtake what came before it in the same request.
     broker = context.broker
     partition = broker.partitions.leader(topic, data.index)
     now_ms = broker.now_ms()
-    batches = accepted(data.records, partition.log.config, version=context.version, now_ms=now_ms)
+    batches = accepted(
+        data.records,
+        partition.log.config,
+        topic=topic,
+        partition=data.index,
+        version=context.version,
+        now_ms=now_ms,
+        at_once=True,
+    )
+    return _append_accepted(partition, batches, request, context, now_ms)
+
+
+def _append_accepted(
+    partition: Partition,
+    batches: Batches,
+    request: ProduceRequest,
+    context: RequestContext,
+    now_ms: int,
+) -> _Result:
+    broker, acks = context.broker, request.acks
     if batches[0][0].attributes & TRANSACTIONAL:
         claim = _claim(batches[0][0], request.transactional_id, context.version)
         if not broker.transactions.admission.is_admitted(partition, claim):
-            return _append_when_admitted(partition, batches, claim, acks, broker, waits)
+            return _append_when_admitted(partition, batches, claim, acks, broker)
     appended = partition.append(batches, required_acks=acks, now_ms=now_ms)
-    answer = _answer(data.index, appended)
-    _count(batches, topic, broker)
+    answer = _answer(partition.partition, appended)
+    _count(batches, partition.topic, broker)
     if acks:
         wait = partition.acknowledged(appended.last_offset, acks)
         if wait is not None:
-            waits.append((answer, wait))
+            return _Later(partition.partition, wait, answer)
     return answer
+
+
+# Requests about many partitions
+
+
+def _keep_records(request: ProduceRequest) -> None:
+    """The frame is reused as soon as we return, so what waits needs bytes of its own."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None:
+                data.records = memoryview(bytearray(data.records))
+
+
+async def _append_in_turns(
+    request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | None:
+    """Others have their turn in between, but nothing that came later on the connection."""
+    pace = TimeSlice()
+    if request.transactional_id is not None and context.version >= _FIRST_VERSION_THAT_ADDS:
+        _announce(request, context)
+    results: list[list[_Result]] = []
+    for topic in request.topic_data:
+        name = _name(topic, context)
+        of_topic: list[_Result] = []
+        for data in topic.partition_data:
+            of_topic.append(_append_or_fail(name, data, request, context))
+            await pace.breathe()
+        results.append(of_topic)
+    settled = _answer_all(results, request, context)
+    return await settled if isinstance(settled, Awaitable) else settled
+
+
+# Batches whose records must be looked at, and are many
+
+
+def _append_later(
+    topic: str | None, data: PartitionProduceData, request: ProduceRequest, context: RequestContext
+) -> _Later:
+    """Append once a thread has looked at the records, behind what the request brought before."""
+    # The frame is reused as soon as we return, so what waits needs bytes of its own.
+    kept = None if data.records is None else memoryview(bytearray(data.records))
+    appending = asyncio.create_task(
+        _append_looked_at(topic or "", data.index, kept, request, context, before=context.appending)
+    )
+    context.appending = appending
+    context.holds = True
+    answering = asyncio.create_task(_answer_of(appending))
+    answering.add_done_callback(_note_end)
+    return _Later(data.index, answering, None)
+
+
+async def _append_looked_at(
+    topic: str,
+    index: int,
+    records: memoryview | None,
+    request: ProduceRequest,
+    context: RequestContext,
+    *,
+    before: "asyncio.Task[_Result] | None",
+) -> _Result:
+    if before is not None:
+        await asyncio.wait([before])
+    broker = context.broker
+    try:
+        look = partial(
+            accepted,
+            records,
+            broker.partitions.leader(topic, index).log.config,
+            topic=topic,
+            partition=index,
+            version=context.version,
+            now_ms=broker.now_ms(),
+        )
+        batches = await broker.slow_lane.run(look)
+        partition = broker.partitions.leader(topic, index)
+        return _append_accepted(partition, batches, request, context, broker.now_ms())
+    except ProtocolError:
+        if topic in broker.image.topics:
+            broker.metrics.topic(topic).failed_produce_requests += 1
+        raise
+
+
+async def _answer_of(appending: "asyncio.Task[_Result]") -> PartitionProduceResponse:
+    result = await appending
+    if not isinstance(result, _Later):
+        return result
+    found: PartitionProduceResponse | None = await result.wait
+    answer = result.answer or found
+    assert answer is not None
+    return answer
+
+
+async def _answer_looked_at(
+    last_append: "asyncio.Task[_Result]",
+    results: list[list[_Result]],
+    request: ProduceRequest,
+    context: RequestContext,
+) -> ProduceResponse | None:
+    # The client's time is for replicas. What was appended must not be called late because of us.
+    await asyncio.wait([last_append])
+    response = await _answer_later(results, request, context)
+    for topic in response.responses:
+        name = topic.name or context.broker.image.topic_names_by_id.get(topic.topic_id)
+        for answer in topic.partition_responses:
+            if answer.error_code and name is not None:
+                _tell_log_start(answer, name, context.broker)
+    if request.acks == 0:
+        _close_on_error([topic.partition_responses for topic in response.responses])
+        return None
+    return response
+
+
+def _note_end(done: "asyncio.Task[PartitionProduceResponse]") -> None:
+    """With acks=0, or when the client has hung up meanwhile, nobody else asks how it ended."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _answer(index: int, appended: Appended) -> PartitionProduceResponse:
@@ -162,10 +345,10 @@ def _count(batches: Batches, topic: str, broker: Broker) -> None:
 # Batches of transactions
 
 
-def _claim(header: BatchHeader, transactional_id: str | None, version: int) -> Claim:
-    return Claim(
+def _claim(header: BatchHeader, transactional_id: str | None, version: int) -> BatchClaim:
+    return BatchClaim(
         transactional_id=transactional_id,
-        identity=Identity(header.producer_id, header.producer_epoch),
+        identity=ProducerIdentity(header.producer_id, header.producer_epoch),
         first_sequence=header.base_sequence,
         adds_partition=version >= _FIRST_VERSION_THAT_ADDS,
         knows_abortable=version >= _FIRST_VERSION_WITH_ABORTABLE,
@@ -189,70 +372,72 @@ def _announce(request: ProduceRequest, context: RequestContext) -> None:
 
 
 def _append_when_admitted(
-    partition: Partition,
-    batches: Batches,
-    claim: Claim,
-    acks: int,
-    broker: Broker,
-    waits: list[_Wait],
-) -> PartitionProduceResponse:
-    """The answer, filled in once the coordinator let the batch in and its acks are there."""
+    partition: Partition, batches: Batches, claim: BatchClaim, acks: int, broker: Broker
+) -> _Later:
+    """Append once the coordinator lets the batch in."""
     # The frame is reused as soon as we return, so what waits needs bytes of its own.
     kept = [(header, memoryview(bytearray(batch))) for header, batch in batches]
-    answer = PartitionProduceResponse(index=partition.partition)
+    turn = broker.transactions.admission.line_up(partition, claim)
+    appending = asyncio.create_task(_append_in_turn(turn, kept, acks, broker))
+    appending.add_done_callback(_note_end)
+    appending.add_done_callback(turn.end)  # It may be cancelled before it has begun.
+    return _Later(partition.partition, appending, None)
 
-    def append() -> tuple[Appended, "asyncio.Future[None] | None"]:
-        appended = partition.append(kept, required_acks=acks, now_ms=broker.now_ms())
+
+async def _append_in_turn(
+    turn: PlaceInLine, batches: Batches, acks: int, broker: Broker
+) -> PartitionProduceResponse:
+    partition = turn.partition
+    async with turn:
+        appended = partition.append(batches, required_acks=acks, now_ms=broker.now_ms())
         # Begun at once: later another broker may lead, and nobody could tell what became of it.
-        return appended, partition.acknowledged(appended.last_offset, acks)
-
-    appending = broker.transactions.admission.later(partition, claim, append)
-
-    async def fill_in() -> None:
-        appended, wait = await appending
-        filled = _answer(partition.partition, appended)
-        answer.base_offset = filled.base_offset
-        answer.log_append_time_ms = filled.log_append_time_ms
-        answer.log_start_offset = filled.log_start_offset
-        _count(kept, partition.topic, broker)
-        if wait is not None:
-            await wait
-
-    filling = asyncio.ensure_future(fill_in())
-    # With acks=0, or when the client has hung up meanwhile, nobody else asks how it ended.
-    filling.add_done_callback(lambda done: done.cancelled() or done.exception())
-    waits.append((answer, filling))
-    return answer
+        wait = partition.acknowledged(appended.last_offset, acks)
+    _count(batches, partition.topic, broker)
+    if wait is not None:
+        await wait
+    return _answer(partition.partition, appended)
 
 
-async def _when_replicated(
-    response: ProduceResponse,
-    waits: list[_Wait],
-    context: RequestContext,
-    *,
-    timeout_s: float,
+# Answers that wait
+
+
+async def _answer_later(
+    results: list[list[_Result]], request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse:
-    await asyncio.wait([wait for _, wait in waits], timeout=max(timeout_s, 0))
-    for answer, wait in waits:
-        if not wait.done():
-            wait.cancel()
-            _fail(answer, RequestTimedOut("not all in-sync replicas have it yet"))
-            continue
-        error = wait.exception()
-        if isinstance(error, ProtocolError):
-            _fail(answer, error)
-        elif error is not None:
-            log.error("An append failed unexpectedly", exc_info=error)
-            _fail(answer, UnknownServerError("see the broker's log"))
-    _name_leaders(response, context)
+    """Wait for replicas as long as the client does; a partition that is late has timed out."""
+    waits = [r.wait for of_topic in results for r in of_topic if isinstance(r, _Later)]
+    await asyncio.wait(waits, timeout=max(request.timeout_ms / 1000, 0))
+    response = ProduceResponse(
+        responses=[
+            _topic_response(topic, [_answer_by_now(result) for result in of_topic])
+            for topic, of_topic in zip(request.topic_data, results, strict=True)
+        ]
+    )
+    if context.version >= _FIRST_VERSION_WITH_ENDPOINTS:
+        _name_leaders(response, context)
     return response
+
+
+def _answer_by_now(result: _Result) -> PartitionProduceResponse:
+    if not isinstance(result, _Later):
+        return result
+    number, wait, answer = result
+    if not wait.done():
+        wait.cancel()
+        return _failed(number, RequestTimedOut("not all in-sync replicas have it yet"))
+    error = wait.exception()
+    if error is None:
+        found: PartitionProduceResponse = wait.result() if answer is None else answer
+        return found
+    if isinstance(error, ProtocolError):
+        return _failed(number, error)
+    log.error("An append failed unexpectedly", exc_info=error)
+    return _failed(number, UnknownServerError("see the broker's log"))
 
 
 def _name_leaders(response: ProduceResponse, context: RequestContext) -> None:
     """Where a partition is led by another broker, say by whom (KIP-951)."""
     leaders: list[int] = []
-    if context.version < _FIRST_VERSION_WITH_ENDPOINTS:
-        return
     for topic in response.responses:
         for answer in topic.partition_responses:
             if not answer.error_code:
@@ -272,23 +457,28 @@ def _name_leaders(response: ProduceResponse, context: RequestContext) -> None:
 
 
 def _failed(index: int, error: ProtocolError) -> PartitionProduceResponse:
-    return _fail(PartitionProduceResponse(index=index), error)
-
-
-def _fail(answer: PartitionProduceResponse, error: ProtocolError) -> PartitionProduceResponse:
-    answer.error_code = int(error.code)
-    answer.error_message = str(error)
-    answer.base_offset = -1
-    answer.log_append_time_ms = _NO_TIME
-    answer.log_start_offset = -1
+    answer = PartitionProduceResponse(index=index, base_offset=-1)
+    fail(answer, error)
+    if isinstance(error, RecordsRejected | TimestampsRejected):
+        answer.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in error.errors
+        ]
     return answer
 
 
-def _close_on_error(response: ProduceResponse) -> None:
+def _tell_log_start(answer: PartitionProduceResponse, topic: str, broker: Broker) -> None:
+    """Where the log itself refused the batch, Kafka tells where it starts."""
+    partition = broker.partitions.get(topic, answer.index)
+    if partition is not None and answer.error_code in _REFUSED_BY_THE_LOG:
+        answer.log_start_offset = partition.log.log_start_offset
+
+
+def _close_on_error(results: Iterable[Iterable[_Result]]) -> None:
     """Without acks there is no answer; a closed connection makes the client look again."""
-    for topic in response.responses:
-        for answer in topic.partition_responses:
-            if answer.error_code != ErrorCode.NONE:
+    for of_topic in results:
+        for answer in of_topic:
+            if isinstance(answer, PartitionProduceResponse) and answer.error_code:
                 raise CloseConnection(
                     f"a Produce request without acks failed: {answer.error_message}"
                 )

@@ -1,6 +1,7 @@
 """ReplicaEnds, asked by the controller before an unclean election: how far logs here reach."""
 
 from penstock.broker.context import RequestContext
+from penstock.broker.error_answers import fail
 from penstock.errors import InconsistentTopicId, ProtocolError, ReplicaNotAvailable
 from penstock.protocol.messages.replica_ends import (
     AskedTopic,
@@ -27,7 +28,7 @@ def _end(topic: AskedTopic, number: int, context: RequestContext) -> ReplicaEndO
     try:
         return _found(topic, number, context)
     except ProtocolError as error:
-        return ReplicaEndOfPartition(partition_index=number, error_code=int(error.code))
+        return fail(ReplicaEndOfPartition(partition_index=number), error)
 
 
 def _found(topic: AskedTopic, number: int, context: RequestContext) -> ReplicaEndOfPartition:

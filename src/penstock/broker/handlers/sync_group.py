@@ -4,10 +4,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 from penstock.broker.context import RequestContext
-from penstock.broker.group_callers import caller_of
 from penstock.errors import InconsistentGroupProtocol
-from penstock.groups.coordinator import Reply
-from penstock.groups.shard import Shard
+from penstock.groups.group import SyncAnswer
+from penstock.groups.shard import GroupShard
 from penstock.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 _PROTOCOL_NAMED_FROM = 5
@@ -20,9 +19,9 @@ def handle(
         request.protocol_type is None or request.protocol_name is None
     ):
         raise InconsistentGroupProtocol("from version 5 on a member names its protocol")
-    caller = caller_of(context)
+    caller = context.caller
 
-    def sync(shard: Shard, reply: Reply[SyncGroupResponse]) -> None:
-        shard.sync_group(request, caller, reply)
+    def sync(shard: GroupShard) -> SyncAnswer:
+        return shard.sync_group(request, caller)
 
-    return context.broker.groups.ask(request.group_id, sync)
+    return context.broker.groups.run(request.group_id, sync)

@@ -3,8 +3,11 @@
 Coordinators on other brokers send it, and administrators who end a transaction that hangs.
 """
 
+import asyncio
+
 from penstock.broker.context import RequestContext
-from penstock.errors import ErrorCode, ProtocolError
+from penstock.broker.error_answers import code_of
+from penstock.errors import ProtocolError
 from penstock.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -13,15 +16,15 @@ from penstock.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from penstock.transactions.markers import Marker, Outcome
+from penstock.transactions.markers import Outcome, TransactionMarker
 
 
 async def handle(
     request: WriteTxnMarkersRequest, context: RequestContext
 ) -> WriteTxnMarkersResponse:
-    return WriteTxnMarkersResponse(
-        markers=[await _written(marker, context) for marker in request.markers]
-    )
+    """All are written before the replicas of any are waited for."""
+    written = await asyncio.gather(*(_write(marker, context) for marker in request.markers))
+    return WriteTxnMarkersResponse(markers=written)
 
 
 def error_response(
@@ -35,8 +38,8 @@ def error_response(
     )
 
 
-async def _written(asked: WritableTxnMarker, context: RequestContext) -> WritableTxnMarkerResult:
-    marker = Marker(
+async def _write(asked: WritableTxnMarker, context: RequestContext) -> WritableTxnMarkerResult:
+    marker = TransactionMarker(
         producer_id=asked.producer_id,
         producer_epoch=asked.producer_epoch,
         is_commit=asked.transaction_result,
@@ -59,7 +62,7 @@ def _result(marker: WritableTxnMarker, outcome: Outcome) -> WritableTxnMarkerRes
                 name=topic.name,
                 partitions=[
                     WritableTxnMarkerPartitionResult(
-                        partition_index=number, error_code=_code(outcome[topic.name, number])
+                        partition_index=number, error_code=code_of(outcome[topic.name, number])
                     )
                     for number in topic.partition_indexes
                 ],
@@ -67,7 +70,3 @@ def _result(marker: WritableTxnMarker, outcome: Outcome) -> WritableTxnMarkerRes
             for topic in marker.topics
         ],
     )
-
-
-def _code(error: ProtocolError | None) -> int:
-    return int(ErrorCode.NONE if error is None else error.code)

@@ -9,51 +9,42 @@ import time
 from collections.abc import Coroutine, Generator
 from typing import Any, Final
 
+from penstock.broker.between_brokers import SENT_BY_BROKERS, follower_of
 from penstock.broker.context import RequestContext
 from penstock.broker.quotas.clients import Allowances, ClientQuotas
-from penstock.net.connection import Connection
+from penstock.net.connection import IncomingConnection
 from penstock.protocol.apis import ApiKey
 from penstock.protocol.messages.fetch import FetchRequest
 
-# What brokers ask of each other is not held up by quotas meant for clients.
-_BETWEEN_BROKERS: Final = frozenset(
-    {
-        ApiKey.WRITE_TXN_MARKERS,
-        ApiKey.IMAGE_FETCH,
-        ApiKey.PARTITIONS_CHANGED,
-        ApiKey.BROKER_SHUTDOWN,
-        ApiKey.FORWARD,  # Whoever passed it on charges the client.
-        ApiKey.REPLICA_ENDS,
-    }
-)
-_FIRST_VERSION_OF_BROKERS: Final = 4  # Of AddPartitionsToTxn; clients stay below.
 _UNPAID_S_MAX: Final = 1.0  # More was used while nobody counted, before there was a quota.
 
 
 def bill_for(
-    quotas: ClientQuotas,
     api_key: ApiKey,
     request: Any,
-    *,
     context: RequestContext,
-    connection: Connection,
+    connection: IncomingConnection,
     request_bytes: int,
 ) -> "Bill | None":
     """The bill of a request; None: it costs nothing. To be asked only while quotas are active."""
-    if api_key in _BETWEEN_BROKERS:
+    if _is_of_brokers(api_key, request, context):
         return None
-    if api_key is ApiKey.ADD_PARTITIONS_TO_TXN and context.version >= _FIRST_VERSION_OF_BROKERS:
-        return None
-    if api_key is ApiKey.FETCH and is_from_follower(request, context):
-        return None
-    allowances = quotas.of(context.principal, context.client_id)
+    quotas = context.broker.quotas
+    allowances = quotas.of(context.session.principal, context.client_id)
     return Bill(allowances, quotas, api_key, context, connection, request_bytes)
+
+
+def _is_of_brokers(api_key: ApiKey, request: Any, context: RequestContext) -> bool:
+    """What brokers ask of each other is not held up by quotas meant for clients."""
+    is_sent = SENT_BY_BROKERS.get(api_key)
+    if is_sent is None or not is_sent(request, context.version):
+        return False
+    return api_key is not ApiKey.FETCH or is_from_follower(request, context)
 
 
 def is_from_follower(request: FetchRequest, context: RequestContext) -> bool:
     """Whether a fetch is another broker's that copies a partition; others may only say so."""
-    replica_id = max(request.replica_id, request.replica_state.replica_id)
-    broker = context.broker
+    replica_id, broker = follower_of(request), context.broker
     return replica_id in broker.image.brokers and replica_id != broker.broker_id
 
 
@@ -76,7 +67,7 @@ class Bill:
         quotas: ClientQuotas,
         api_key: ApiKey,
         context: RequestContext,
-        connection: Connection,
+        connection: IncomingConnection,
         request_bytes: int,
     ) -> None:
         self._allowances = allowances

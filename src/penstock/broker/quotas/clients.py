@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from penstock.broker.quotas.entities import Claim, Scope, claim
+from penstock.broker.quotas.entities import QuotaClaim, Scope, claim
 from penstock.broker.quotas.rates import (
     THROTTLE_MS_MAX,
+    QuotaWindow,
     SlidingSum,
     TokenBucket,
-    Window,
     throttle_ms,
 )
-from penstock.cluster.image import ConfigKey
+from penstock.cluster.image.image import ConfigKey
 from penstock.config.quotas import CLIENT_QUOTAS, parse_quotas
 from penstock.telemetry import families
 from penstock.telemetry.metrics import Gauge
@@ -54,7 +54,7 @@ class Meter:
     __slots__ = ("_debt", "_limit", "_pause_ms_max", "_window", "throttled", "used", "used_ms")
 
     def __init__(
-        self, window: Window, *, limit: float, now_ms: int, pause_ms_max: int | None = None
+        self, window: QuotaWindow, *, limit: float, now_ms: int, pause_ms_max: int | None = None
     ) -> None:
         self._window = window
         self._limit = limit
@@ -125,7 +125,7 @@ class MutationMeter:
 
     __slots__ = ("bucket", "throttled", "used_ms")
 
-    def __init__(self, window: Window, *, limit: float, now_ms: int) -> None:
+    def __init__(self, window: QuotaWindow, *, limit: float, now_ms: int) -> None:
         self.bucket = TokenBucket(window, limit=limit, now_ms=now_ms)
         self.throttled = SlidingSum(window)
         self.used_ms = now_ms
@@ -170,8 +170,8 @@ class ClientQuotas:
     def __init__(
         self,
         *,
-        window: Window,
-        mutation_window: Window,
+        window: QuotaWindow,
+        mutation_window: QuotaWindow,
         now_ms: Callable[[], int] = monotonic_ms,
     ) -> None:
         self.is_active = False  # Whether anybody has a quota: the one test on every request.
@@ -219,7 +219,7 @@ class ClientQuotas:
         self._known[principal, client_id] = found
         return found
 
-    def _claim(self, quota: str, user: str, client_id: str) -> Claim | None:
+    def _claim(self, quota: str, user: str, client_id: str) -> QuotaClaim | None:
         limits = self._limits.get(quota)
         return claim(limits, user, client_id) if limits else None
 
@@ -273,7 +273,7 @@ class ClientQuotas:
     def gauges(self) -> Iterator[Gauge]:
         """Rate and throttle time of each meter, under the names Kafka's dashboards use."""
         now_ms = self.now_ms()
-        for (quota, scope), meter in self._meters.items():
+        for (quota, scope), meter in tuple(self._meters.items()):  # A scrape takes its time.
             resource, family = _RESOURCES[quota]
             labels = {"resource": resource}
             if scope.user:

@@ -10,8 +10,8 @@ from typing import Final
 
 from penstock.broker.quotas.clients import Meter, monotonic_ms
 from penstock.broker.quotas.entities import canonical_address, entity_of
-from penstock.broker.quotas.rates import Window
-from penstock.cluster.image import ConfigKey
+from penstock.broker.quotas.rates import QuotaWindow
+from penstock.cluster.image.image import ConfigKey
 from penstock.config.broker import BrokerConfig
 from penstock.config.quotas import parse_quotas
 from penstock.config.settings import INT_MAX
@@ -27,7 +27,7 @@ class ConnectionQuotas:
     def __init__(
         self,
         *,
-        window: Window,
+        window: QuotaWindow,
         config: Callable[[], BrokerConfig],
         now_ms: Callable[[], int] = monotonic_ms,
     ) -> None:

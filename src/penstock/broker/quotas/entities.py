@@ -8,7 +8,7 @@ They are stored as Kafka stored them in ZooKeeper: `/config/users/<user>`, `/con
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from penstock.cluster.image import ConfigKey
+from penstock.cluster.image.image import ConfigKey
 from penstock.cluster.znodes import (
     DEFAULT_ENTITY,
     desanitized,
@@ -32,7 +32,7 @@ class Scope(NamedTuple):
     client_id: str
 
 
-class Claim(NamedTuple):
+class QuotaClaim(NamedTuple):
     """The limit that holds for a client, and with whom it shares it."""
 
     limit: float
@@ -114,12 +114,12 @@ def _read(name: str) -> str | None:
 # Who comes before whom
 
 
-def claim(limits: Mapping[ConfigKey, float], user: str, client_id: str) -> Claim | None:
+def claim(limits: Mapping[ConfigKey, float], user: str, client_id: str) -> QuotaClaim | None:
     """The limit that holds for a client of a user: that of the most special entity with one."""
     for key, scope in _levels(sanitized(user), sanitized(client_id), user, client_id):
         limit = limits.get(key)
         if limit is not None:
-            return Claim(limit, scope)
+            return QuotaClaim(limit, scope)
     return None
 
 

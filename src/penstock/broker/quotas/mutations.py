@@ -9,7 +9,7 @@ from penstock.broker.quotas.clients import MutationMeter
 from penstock.errors import ThrottlingQuotaExceeded
 
 
-class Permits:
+class MutationPermits:
     """What one request may still change."""
 
     __slots__ = ("_context", "_is_strict", "_meter", "_now_ms")
@@ -32,11 +32,11 @@ class Permits:
             raise ThrottlingQuotaExceeded("The controller mutation quota has been exceeded.")
 
 
-def permits(context: RequestContext, *, strict_from: int | None) -> Permits:
+def permits(context: RequestContext, *, strict_from: int | None) -> MutationPermits:
     """For a request whose API has the error from this version on; None: it has none."""
     quotas = context.broker.quotas
     meter = None
     if quotas.is_active:
-        meter = quotas.of(context.principal, context.client_id).mutation
+        meter = quotas.of(context.session.principal, context.client_id).mutation
     is_strict = strict_from is not None and context.version >= strict_from
-    return Permits(meter, context, is_strict=is_strict)
+    return MutationPermits(meter, context, is_strict=is_strict)

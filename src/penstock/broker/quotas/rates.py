@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 THROTTLE_MS_MAX: Final = (1 << 31) - 1  # What a response can tell.
 
 
-class Window(NamedTuple):
+class QuotaWindow(NamedTuple):
     """The time a rate is measured over, in samples."""
 
     samples: int
@@ -31,7 +31,7 @@ class SlidingSum:
 
     __slots__ = ("_kept_ms", "_parts", "_sample_ms", "_samples", "events", "total")
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: QuotaWindow) -> None:
         self._samples, self._sample_ms = window
         self._kept_ms = self._samples * self._sample_ms
         self._parts: deque[list[float]] = deque()  # [began_ms, sum, events], oldest first.
@@ -100,7 +100,7 @@ class TokenBucket:
 
     __slots__ = ("_limit", "_most", "_seen_ms", "_window_s", "tokens")
 
-    def __init__(self, window: Window, *, limit: float, now_ms: int) -> None:
+    def __init__(self, window: QuotaWindow, *, limit: float, now_ms: int) -> None:
         self._window_s = window.samples * window.sample_ms / 1000
         self.limit = limit
         self.tokens = self._most

@@ -1,11 +1,11 @@
 """The cluster itself: its brokers, what they speak, their disks, the producers they remember."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.errors import ClientError
 from penstock.client.values import Node, TopicPartition
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import ProtocolError, error_for
 from penstock.protocol.apis import ApiKey
 from penstock.protocol.messages.api_versions import ApiVersionsResponse
@@ -17,11 +17,6 @@ from penstock.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
-)
-from penstock.protocol.messages.describe_producers import (
-    DescribeProducersRequest,
-    DescribeProducersResponse,
-    TopicRequest,
 )
 
 
@@ -110,34 +105,6 @@ def describe_log_dirs(
     cluster.metadata([])
     wanted = sorted(cluster.nodes if broker_ids is None else broker_ids)
     return {broker_id: _log_dirs_of(cluster, broker_id) for broker_id in wanted}
-
-
-def describe_producers(
-    cluster: ClusterClient, partitions: Sequence[TopicPartition]
-) -> dict[TopicPartition, list[ProducerDescription]]:
-    """The producers that the leaders of partitions remember."""
-    found: dict[TopicPartition, list[ProducerDescription]] = {}
-    for partition, leader in cluster.leaders(partitions).items():
-        request = DescribeProducersRequest(
-            topics=[TopicRequest(name=partition.topic, partition_indexes=[partition.partition])]
-        )
-        answer = cluster.ask_node(leader, request, DescribeProducersResponse)
-        for topic in answer.topics:
-            for part in topic.partitions:
-                if part.error_code:
-                    raise error_for(part.error_code, part.error_message or "")
-                found[partition] = [
-                    ProducerDescription(
-                        producer_id=p.producer_id,
-                        producer_epoch=p.producer_epoch,
-                        coordinator_epoch=p.coordinator_epoch,
-                        last_sequence=p.last_sequence,
-                        last_timestamp_ms=p.last_timestamp,
-                        transaction_start_offset=_or_none(p.current_txn_start_offset),
-                    )
-                    for p in part.active_producers
-                ]
-    return found
 
 
 def _described_by_metadata(cluster: ClusterClient) -> ClusterDescription:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from penstock.client.cluster import ClusterClient
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import error_for
 from penstock.protocol.messages.describe_configs import (
     DescribeConfigsRequest,

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import TypeVar
 
-from penstock.client.cluster import ClusterClient
-from penstock.client.connection import R
 from penstock.client.errors import BrokerUnreachableError, ClientError
 from penstock.client.values import Node
+from penstock.client.wire.cluster import ClusterClient
+from penstock.client.wire.connection import R
 from penstock.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from enum import IntEnum
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.operations.reassignments import by_topic
 from penstock.client.values import TopicPartition
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import ErrorCode, ProtocolError, error_for
 from penstock.protocol.messages.elect_leaders import (
     ElectLeadersRequest,

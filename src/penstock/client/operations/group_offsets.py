@@ -7,13 +7,13 @@ nothing about a topic that was deleted meanwhile.
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.operations.coordinators import (
     CoordinatorKind,
     ask_coordinator,
     ask_within,
 )
 from penstock.client.values import Node, OffsetAndMetadata, TopicPartition
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import ProtocolError, error_for
 from penstock.protocol.apis import ApiKey
 from penstock.protocol.messages.offset_commit import (

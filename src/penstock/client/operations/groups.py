@@ -7,7 +7,6 @@ know: the newer question is asked first, and the older one for those it does not
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.operations.coordinators import (
     CoordinatorKind,
     ask_coordinator,
@@ -15,6 +14,7 @@ from penstock.client.operations.coordinators import (
     ask_while_loading,
 )
 from penstock.client.values import Node, TopicPartition
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import (
     GroupIdNotFound,
     InvalidGroupId,

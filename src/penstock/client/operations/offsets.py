@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.values import OffsetAndTimestamp, TopicPartition
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import OffsetOutOfRange, ProtocolError, error_for
 from penstock.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -83,7 +83,13 @@ def delete_records(
 ) -> dict[TopicPartition, int | ProtocolError]:
     """Cut off the records before an offset (-1: all); the new first offset, or what went wrong."""
     done: dict[TopicPartition, int | ProtocolError] = {}
-    for node_id, partitions in _by_leader(cluster, before).items():
+    by_leader: dict[int, list[TopicPartition]] = {}
+    for at, leader in cluster.locate(list(before)).items():
+        if isinstance(leader, ProtocolError):
+            done[at] = leader  # What is wrong with one partition does not stop the others.
+        else:
+            by_leader.setdefault(leader, []).append(at)
+    for node_id, partitions in by_leader.items():
         request = DeleteRecordsRequest(
             topics=[
                 DeleteRecordsTopic(
@@ -108,7 +114,7 @@ def delete_records(
                     done[at] = OffsetOutOfRange(f"The log does not reach to offset {before[at]}.")
                 elif part.error_code:
                     done[at] = error_for(part.error_code)
-    return done
+    return {at: done[at] for at in before if at in done}
 
 
 def _by_leader(

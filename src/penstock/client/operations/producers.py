@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.operations.brokers import ProducerDescription
 from penstock.client.values import TopicPartition
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import ProtocolError, error_for
 from penstock.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -29,6 +29,19 @@ def partition_producers(
     for node, its in by_node.items():
         for start in range(0, len(its), PARTITIONS_MAX):
             yield _ask(cluster, node, its[start : start + PARTITIONS_MAX])
+
+
+def describe_producers(
+    cluster: ClusterClient, partitions: Sequence[TopicPartition], *, broker_id: int | None = None
+) -> dict[TopicPartition, list[ProducerDescription]]:
+    """The producers of all these partitions; the first that cannot be asked is raised."""
+    described: dict[TopicPartition, list[ProducerDescription]] = {}
+    for found in partition_producers(cluster, partitions, broker_id=broker_id):
+        for at, result in found.items():
+            if isinstance(result, ProtocolError):
+                raise result
+            described[at] = result
+    return described
 
 
 def _ask(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from penstock.client.cluster import ClusterClient
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import error_for
 from penstock.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

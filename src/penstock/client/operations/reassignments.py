@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.values import TopicPartition
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import ProtocolError, error_for
 from penstock.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

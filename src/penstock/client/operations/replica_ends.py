@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.operations.offsets import OffsetSpec
 from penstock.client.operations.reassignments import by_topic
 from penstock.client.values import TopicPartition
+from penstock.client.wire.cluster import ClusterClient
 from penstock.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

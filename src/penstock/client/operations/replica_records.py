@@ -7,11 +7,11 @@ protocol (replica id -2) may ask any replica, and gets all that it has.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from penstock.client.cluster import ClusterClient
-from penstock.client.connection import Connection, Posted
 from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
 from penstock.client.operations.reassignments import by_topic
 from penstock.client.values import TopicPartition
+from penstock.client.wire.cluster import ClusterClient
+from penstock.client.wire.connection import BrokerConnection, Posted
 from penstock.errors import ErrorCode, ProtocolError, UnsupportedVersion, error_for
 from penstock.protocol.apis import ApiKey
 from penstock.protocol.messages.fetch import (
@@ -52,7 +52,7 @@ def read_replicas(
 
     All brokers are asked before the first answer is taken, so they wait side by side.
     """
-    posted: dict[int, tuple[Connection, Posted]] = {}
+    posted: dict[int, tuple[BrokerConnection, Posted]] = {}
     for broker_id, connection in _connections(cluster, wanted).items():
         try:
             posted[broker_id] = (connection, _post(connection, wanted[broker_id], reads))
@@ -67,9 +67,9 @@ def read_replicas(
     return found
 
 
-def _connections(cluster: ClusterClient, broker_ids: Iterable[int]) -> dict[int, Connection]:
+def _connections(cluster: ClusterClient, broker_ids: Iterable[int]) -> dict[int, BrokerConnection]:
     """All before the first question: looking for a broker asks on these same connections."""
-    found: dict[int, Connection] = {}
+    found: dict[int, BrokerConnection] = {}
     for broker_id in broker_ids:
         try:
             found[broker_id] = cluster.node_connection(broker_id)
@@ -78,14 +78,14 @@ def _connections(cluster: ClusterClient, broker_ids: Iterable[int]) -> dict[int,
     return found
 
 
-def _forget(cluster: ClusterClient, broker_id: int, connection: Connection) -> None:
+def _forget(cluster: ClusterClient, broker_id: int, connection: BrokerConnection) -> None:
     """It may come back at another address."""
     cluster.drop(connection)
     cluster.nodes.pop(broker_id, None)
 
 
 def _post(
-    connection: Connection, offsets: Mapping[TopicPartition, int], reads: ReplicaReads
+    connection: BrokerConnection, offsets: Mapping[TopicPartition, int], reads: ReplicaReads
 ) -> Posted:
     spoken = [v for v in connection.versions(ApiKey.FETCH) if v <= _BY_NAME_UNTIL]
     if not spoken:
@@ -114,7 +114,7 @@ def _post(
 
 
 def _take(
-    connection: Connection, question: Posted, reads: ReplicaReads
+    connection: BrokerConnection, question: Posted, reads: ReplicaReads
 ) -> dict[TopicPartition, ReplicaRecords]:
     timeout_s = connection.timeout_s + reads.max_wait_ms / 1000
     answer = connection.take(question, timeout_s=timeout_s)

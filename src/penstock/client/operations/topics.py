@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.values import Node
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import (
     ErrorCode,
     InvalidMetadata,

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.operations.coordinators import (
     CoordinatorKind,
     ask_coordinator,
@@ -13,6 +12,7 @@ from penstock.client.operations.coordinators import (
     ask_while_loading,
 )
 from penstock.client.values import Node, TopicPartition
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import (
     ConcurrentTransactions,
     CoordinatorLoadInProgress,

@@ -3,8 +3,10 @@
 from typing import Final
 
 from penstock.config.settings import (
+    ACTS,
     BOOLEAN,
     CLUSTER_WIDE,
+    INERT,
     INT,
     LIST,
     LONG,
@@ -21,24 +23,24 @@ from penstock.config.settings import (
 SETTINGS: Final = (
     # Endpoint.
     Setting("metrics.listeners", LIST, (), None, MEDIUM, READ_ONLY,
-            "Where metrics can be scraped, as http://host:port; empty: nowhere."),
+            ACTS, "Where metrics can be scraped, as http://host:port; empty: nowhere."),
     # Reporters.
     Setting("metric.reporters", LIST,
             ("org.apache.kafka.common.metrics.JmxReporter",), None, LOW, CLUSTER_WIDE,
-            "Reporter classes of Apache Kafka."),
+            INERT, "Reporter classes of Apache Kafka."),
     Setting("auto.include.jmx.reporter", BOOLEAN, True, None, LOW, READ_ONLY,
-            "Whether Apache Kafka always reports over JMX."),
+            INERT, "Whether Apache Kafka always reports over JMX."),
     Setting("metrics.num.samples", INT, 2, Bounds(1), LOW, READ_ONLY,
-            "Samples a reported rate is measured over."),
+            INERT, "Samples a reported rate is measured over."),
     Setting("metrics.sample.window.ms", LONG, 30_000, Bounds(1), LOW, READ_ONLY,
-            "The length of one such sample."),
+            INERT, "The length of one such sample."),
     Setting("metrics.recording.level", STRING, "INFO", None, LOW, READ_ONLY,
-            "How much Apache Kafka records."),
+            INERT, "How much Apache Kafka records."),
     Setting("kafka.metrics.reporters", LIST, (), None, LOW, READ_ONLY,
-            "Reporter classes of the older kind."),
+            INERT, "Reporter classes of the older kind."),
     Setting("kafka.metrics.polling.interval.secs", INT, 10, Bounds(1), LOW, READ_ONLY,
-            "How often those are asked to report."),
+            INERT, "How often those are asked to report."),
     Setting("telemetry.max.bytes", INT, 1 << 20, Bounds(1), LOW, READ_ONLY,
-            "The largest report of a client's metrics taken."),
+            INERT, "The largest report of a client's metrics taken."),
 )
 # fmt: on

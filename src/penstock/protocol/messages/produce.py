@@ -33,6 +33,8 @@ class TopicProduceData(Struct):
 class ProduceRequest(Request, api=ApiKey.PRODUCE):
     """Batches for any number of partitions of one leader."""
 
+    elements_max = 50_000  # It is read while others wait: its records are not looked at.
+
     transactional_id: str | None = string("3+", nullable=True, default=None)
     acks: int = int16("0+")
     timeout_ms: int = int32("0+")

@@ -18,10 +18,10 @@ from penstock.schemas.lookup import SchemaLookup
 from penstock.schemas.wire_header import HEADER_BYTES, read_header, write_header
 from penstock.spark.formats.avro_types import Mapped, avro_schema, mapped, target_of
 from penstock.spark.formats.format import (
-    Decoded,
-    Decoder,
-    Encoder,
+    DecodedValues,
     Format,
+    ValueDecoder,
+    ValueEncoder,
     decode_each,
     encode_each,
     rows_of,
@@ -67,10 +67,10 @@ class Avro(Format):
     def spark_type(self) -> t.DataType:
         return mapped(self.reader).spark
 
-    def decoder(self) -> Decoder:
+    def decoder(self) -> ValueDecoder:
         return AvroDecoder(self)
 
-    def encoder(self, spark_type: t.DataType) -> Encoder:
+    def encoder(self, spark_type: t.DataType) -> ValueEncoder:
         if self.lookup is not None and self.schema_id is None:
             raise SchemaError("to write Avro with a header, give the id of its schema: schema_id=")
         schema = self.reader if self.has_schema else avro.parse(avro_schema(spark_type))
@@ -97,7 +97,7 @@ class AvroDecoder:
         self._bare = self._resolved(written)
         self._by_id: dict[int, avro.AvroReader | SchemaError] = {}
 
-    def decode(self, values: pa.Array) -> Decoded:
+    def decode(self, values: pa.Array) -> DecodedValues:
         """All values of a batch."""
         one = self._bare_value if self._lookup is None else self._framed_value
         return decode_each(values, one, self._mapped.stored, self._target)

@@ -16,9 +16,9 @@ from pyspark.sql import types as t
 
 from penstock.schemas.errors import DecodeError, SchemaError
 from penstock.spark.formats.format import (
-    Decoded,
-    Decoder,
+    DecodedValues,
     Format,
+    ValueDecoder,
     arrow_type,
     decode_each,
     spark_type_of,
@@ -65,7 +65,7 @@ class Csv(Format):
     def bound(self, frame: DataFrame, column: str) -> "Csv":
         return replace(self, schema=self.spark_type())
 
-    def decoder(self) -> Decoder:
+    def decoder(self) -> ValueDecoder:
         return CsvDecoder(self)
 
     def expression(self, value: Column, spark_type: t.DataType) -> Column:
@@ -103,7 +103,7 @@ class CsvDecoder:
             f"({delimiter}|$)"
         )
 
-    def decode(self, values: pa.Array) -> Decoded:
+    def decode(self, values: pa.Array) -> DecodedValues:
         """All values of a batch."""
         return decode_each(values, self._one, self._target, self._target)
 

@@ -2,11 +2,14 @@
 
 A batch of Arrow at a time on the workers. A bad record fails the query with a sentence that names
 it, or leaves null, or becomes a dead letter: a row whose value is null and whose column
-`dead_letter` holds the record to write elsewhere (`dead_letter_rows` takes it from there).
+`dead_letter` holds the record to write elsewhere (`dead_letter_rows` takes it from there). So does
+a row that stands for a batch the source could not read (`onUnreadableBatch=null`), which is known
+by its headers.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
@@ -14,10 +17,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from penstock.schemas.dead_letters import Cause
+from penstock.schemas.dead_letters import Cause, cause_of
 from penstock.schemas.errors import DecodeError, SchemaError
 from penstock.spark.formats.dead_letter_rows import DEAD_LETTER, DEAD_LETTER_TYPE, DeadLetter
-from penstock.spark.formats.format import Decoder, Failure, Format, arrow_type
+from penstock.spark.formats.format import DecodeFailure, Format, ValueDecoder, arrow_type
 
 OnError: TypeAlias = Literal["fail", "dead-letter", "null"]
 _STAGES = {"key": "KEY_CONVERTER", "value": "VALUE_CONVERTER"}
@@ -45,7 +48,7 @@ def decode(
     keeps_bytes = [*formats, *(("key", "value") if dead_letter else ())]
     ready = _with_bytes(frame, keeps_bytes, formats)
     bound = {name: one.bound(ready, name) for name, one in formats.items()}
-    decoding = Decoding(formats=bound, on_error=on_error, dead_letter=dead_letter)
+    decoding = ColumnDecoding(formats=bound, on_error=on_error, dead_letter=dead_letter)
     return ready.mapInArrow(decoding.run, decoding.schema(ready.schema))
 
 
@@ -82,7 +85,7 @@ def _with_bytes(frame: DataFrame, names: list[str], wanted: Mapping[str, Format]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decoding:
+class ColumnDecoding:
     """What the workers do with every batch."""
 
     formats: Mapping[str, Format]
@@ -107,10 +110,12 @@ class Decoding:
         for batch in batches:
             yield self.decoded(batch, decoders)
 
-    def decoded(self, batch: pa.RecordBatch, decoders: Mapping[str, Decoder]) -> pa.RecordBatch:
+    def decoded(
+        self, batch: pa.RecordBatch, decoders: Mapping[str, ValueDecoder]
+    ) -> pa.RecordBatch:
         """One batch."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        failures: dict[int, tuple[str, Failure]] = {}
+        failures: dict[int, tuple[str, DecodeFailure]] = {}
         for name, decoder in decoders.items():
             columns[name], failed = decoder.decode(batch.column(name))
             for failure in failed:
@@ -120,10 +125,11 @@ class Decoding:
             raise self._error(batch, *failures[first])
         if self.dead_letter is not None:
             columns.update(self._without_failed(columns, failures))
-            columns[DEAD_LETTER] = self._dead_letters(batch, failures)
+            unread = _unread_batches(batch)
+            columns[DEAD_LETTER] = dead_letter_array(batch, failures, self.dead_letter, unread)
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
-    def _error(self, batch: pa.RecordBatch, name: str, failure: Failure) -> DecodeError:
+    def _error(self, batch: pa.RecordBatch, name: str, failure: DecodeFailure) -> DecodeError:
         cause = _cause(batch, name, failure, None)
         what = "record" if cause.topic is not None else f"row {failure.row} of a batch"
         where = f" {cause.origin}" if cause.topic is not None else ""
@@ -133,7 +139,7 @@ class Decoding:
         )
 
     def _without_failed(
-        self, columns: Mapping[str, pa.Array], failures: Mapping[int, tuple[str, Failure]]
+        self, columns: Mapping[str, pa.Array], failures: Mapping[int, tuple[str, DecodeFailure]]
     ) -> dict[str, pa.Array]:
         """A record of which one part is bad has no good part."""
         if not failures or len(self.formats) == 1:
@@ -141,21 +147,23 @@ class Decoding:
         kept = pa.array([row not in failures for row in range(len(columns[next(iter(columns))]))])
         return {name: _masked(columns[name], kept) for name in self.formats}
 
-    def _dead_letters(
-        self, batch: pa.RecordBatch, failures: Mapping[int, tuple[str, Failure]]
-    ) -> pa.Array:
-        assert self.dead_letter is not None
-        return dead_letter_array(batch, failures, self.dead_letter)
-
 
 def dead_letter_array(
-    batch: pa.RecordBatch, failures: Mapping[int, tuple[str, Failure]], letter: DeadLetter
+    batch: pa.RecordBatch,
+    failures: Mapping[int, tuple[str, DecodeFailure]],
+    letter: DeadLetter,
+    unread: Mapping[int, Cause] = MappingProxyType({}),
 ) -> pa.Array:
-    """For each row null, or the dead letter it becomes: by row the bad column and the reason."""
+    """For each row null, or the dead letter it becomes: by row the bad column and the reason.
+
+    `unread` are the rows that stand for whole batches.
+    """
     kind = arrow_type(DEAD_LETTER_TYPE)
-    if not failures:
+    if not failures and not unread:
         return pa.nulls(batch.num_rows, kind)
     rows: list[Any] = [None] * batch.num_rows
+    for row, cause in unread.items():
+        rows[row] = _batch_letter(cause, letter)
     for row, (name, failure) in failures.items():
         cause = _cause(batch, name, failure, letter.pipeline)
         headers = [(one["key"], one["value"]) for one in _at(batch, "headers", row) or ()]
@@ -168,12 +176,49 @@ def dead_letter_array(
     return pa.array(rows, kind)
 
 
+def batch_letters(causes: Iterable[Cause], letter: DeadLetter) -> pa.Array:
+    """Dead letters for batches that cannot be read."""
+    rows = [_batch_letter(cause, letter) for cause in causes]
+    return pa.array(rows, arrow_type(DEAD_LETTER_TYPE))
+
+
+def _batch_letter(cause: Cause, letter: DeadLetter) -> dict[str, Any]:
+    told = replace(cause, pipeline=letter.pipeline).headers()
+    return {
+        "topic": letter.topic,
+        "key": None,
+        "value": None,
+        "headers": [{"key": name, "value": value} for name, value in told],
+    }
+
+
+def _unread_batches(batch: pa.RecordBatch) -> dict[int, Cause]:
+    """The rows that the source has put in the place of batches, by what their headers say.
+
+    A record of a dead-letter topic may have such headers too, but they name another place.
+    """
+    names = batch.schema.names
+    if not {"value", "headers", "topic", "partition", "offset"} <= set(names):
+        return {}
+    if not batch.column("value").null_count:
+        return {}
+    found: dict[int, Cause] = {}
+    for row, is_null in enumerate(batch.column("value").is_null().to_pylist()):
+        if is_null:
+            cause = cause_of((one["key"], one["value"]) for one in _at(batch, "headers", row) or ())
+            place = tuple(_at(batch, name, row) for name in ("topic", "partition", "offset"))
+            told = (cause.topic, cause.partition, cause.offset)
+            if cause.last_offset is not None and told == place:
+                found[row] = cause
+    return found
+
+
 def _masked(array: pa.Array, kept: pa.Array) -> pa.Array:
     positions = pa.compute.if_else(kept, pa.array(range(len(array)), pa.int64()), None)
     return array.take(positions)
 
 
-def _cause(batch: pa.RecordBatch, name: str, failure: Failure, pipeline: str | None) -> Cause:
+def _cause(batch: pa.RecordBatch, name: str, failure: DecodeFailure, pipeline: str | None) -> Cause:
     row = failure.row
     timestamp = None
     if "timestamp" in batch.schema.names and pa.types.is_timestamp(batch["timestamp"].type):

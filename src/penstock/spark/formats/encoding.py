@@ -14,7 +14,7 @@ from pyspark.sql import types as t
 
 from penstock.schemas.errors import EncodeError, SchemaError
 from penstock.spark.formats.dead_letter_rows import DEAD_LETTER, in_place_of_rows, topic_of
-from penstock.spark.formats.format import Encoder, Format
+from penstock.spark.formats.format import Format, ValueEncoder
 from penstock.spark.formats.raw_format import Raw
 
 # What a record has besides its value; as columns of the frame they pass as they are.
@@ -126,7 +126,9 @@ class Encoding:
         for batch in batches:
             yield self.encoded(batch, encoders)
 
-    def encoded(self, batch: pa.RecordBatch, encoders: Mapping[str, Encoder]) -> pa.RecordBatch:
+    def encoded(
+        self, batch: pa.RecordBatch, encoders: Mapping[str, ValueEncoder]
+    ) -> pa.RecordBatch:
         """One batch."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         for name, encoder in encoders.items():

@@ -1,8 +1,9 @@
 """What every format offers: the type of its columns, and ways from bytes to them and back.
 
 A format is a small description that travels to the workers; there it makes a decoder or encoder,
-once per task, which works on whole Arrow arrays. A value that cannot be decoded is a `Failure` in
-the answer, never an exception: what becomes of it is the user's choice (`decoding`).
+once per task, which works on whole Arrow arrays. A value that cannot be decoded is a
+`DecodeFailure` in the answer, never an exception: what becomes of it is the user's choice
+(`decoding`).
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from penstock.schemas.errors import DecodeError, FormatError, SchemaError
 
 
-class Failure(NamedTuple):
+class DecodeFailure(NamedTuple):
     """A value that could not be decoded: which of the batch, and why."""
 
     row: int
@@ -27,27 +28,27 @@ class Failure(NamedTuple):
     reason: str
 
     @classmethod
-    def of(cls, row: int, error: Exception) -> "Failure":
+    def of(cls, row: int, error: Exception) -> "DecodeFailure":
         """From the error that came up."""
         kind = type(error)
         return cls(row, f"{kind.__module__}.{kind.__qualname__}", str(error))
 
 
-class Decoded(NamedTuple):
+class DecodedValues(NamedTuple):
     """Values of a batch in their Arrow type; null where they were null or failed."""
 
     array: pa.Array
-    failures: list[Failure]
+    failures: list[DecodeFailure]
 
 
-class Decoder(Protocol):
+class ValueDecoder(Protocol):
     """Turns binary values into typed ones."""
 
-    def decode(self, values: pa.Array) -> Decoded:
+    def decode(self, values: pa.Array) -> DecodedValues:
         """All values of a batch; null stays null."""
 
 
-class Encoder(Protocol):
+class ValueEncoder(Protocol):
     """Turns typed values into binary ones."""
 
     def encode(self, values: pa.Array) -> pa.Array:
@@ -64,7 +65,7 @@ class Format(ABC):
         """The type of a decoded value."""
 
     @abstractmethod
-    def decoder(self) -> Decoder:
+    def decoder(self) -> ValueDecoder:
         """A decoder for one task."""
 
     def bound(self, frame: DataFrame, column: str) -> "Format":
@@ -76,7 +77,7 @@ class Format(ABC):
         """How Spark itself encodes it; None: `encoder` does."""
         return None
 
-    def encoder(self, spark_type: t.DataType) -> Encoder:
+    def encoder(self, spark_type: t.DataType) -> ValueEncoder:
         """An encoder for one task and values of this type."""
         raise SchemaError(f"{self.name} values of type {spark_type.simpleString()} have no encoder")
 
@@ -101,20 +102,20 @@ def decode_each(
     decode: Callable[[bytes], object],
     stored: pa.DataType,
     target: pa.DataType,
-) -> Decoded:
+) -> DecodedValues:
     """Decode value by value."""
     out: list[Any] = []
-    failures: list[Failure] = []
+    failures: list[DecodeFailure] = []
     for row, data in enumerate(values.to_pylist()):
         value = None
         if data is not None:
             try:
                 value = decode(data)
             except FormatError as error:
-                failures.append(Failure.of(row, error))
+                failures.append(DecodeFailure.of(row, error))
         out.append(value)
     array = _array(out, stored, target, failures)
-    return Decoded(array, sorted(failures))
+    return DecodedValues(array, sorted(failures))
 
 
 def encode_each(values: Iterable[object], encode: Callable[[Any], bytes]) -> pa.Array:
@@ -123,7 +124,7 @@ def encode_each(values: Iterable[object], encode: Callable[[Any], bytes]) -> pa.
 
 
 def _array(
-    values: list[Any], stored: pa.DataType, target: pa.DataType, failures: list[Failure]
+    values: list[Any], stored: pa.DataType, target: pa.DataType, failures: list[DecodeFailure]
 ) -> pa.Array:
     """All at once; only if that fails is the value looked for that has no place in the type."""
     try:
@@ -134,7 +135,7 @@ def _array(
                 pa.array([value], stored).cast(target)
             except (ValueError, TypeError, OverflowError, AttributeError) as error:
                 reason = f"a value does not fit its column: {error}"
-                failures.append(Failure.of(row, DecodeError(reason)))
+                failures.append(DecodeFailure.of(row, DecodeError(reason)))
                 values[row] = None
         return pa.array(values, stored).cast(target)
 

@@ -18,10 +18,10 @@ from pyspark.sql import types as t
 from penstock.schemas.errors import DecodeError, SchemaError
 from penstock.schemas.wire_header import HEADER_BYTES, read_header, write_header
 from penstock.spark.formats.format import (
-    Decoded,
-    Decoder,
-    Failure,
+    DecodedValues,
+    DecodeFailure,
     Format,
+    ValueDecoder,
     arrow_type,
     decode_each,
     spark_type_of,
@@ -76,7 +76,7 @@ class Json(Format):
             return replace(self, schema=infer_json(frame, column, framed=self.framed))
         return replace(self, schema=self.spark_type())
 
-    def decoder(self) -> Decoder:
+    def decoder(self) -> ValueDecoder:
         return JsonDecoder(self.spark_type(), framed=self.framed)
 
     def expression(self, value: Column, spark_type: t.DataType) -> Column:
@@ -120,25 +120,25 @@ class JsonDecoder:
         self._convert = converter(spark_type)
         self._rows = _row_schema(self._target) if _reads_together(spark_type) else None
 
-    def decode(self, values: pa.Array) -> Decoded:
+    def decode(self, values: pa.Array) -> DecodedValues:
         """All values of a batch."""
-        failures: list[Failure] = []
+        failures: list[DecodeFailure] = []
         if self._framed:
             values, failures = _unframed(values)
         decoded = self._values(values)
-        return Decoded(decoded.array, sorted(failures + decoded.failures))
+        return DecodedValues(decoded.array, sorted(failures + decoded.failures))
 
-    def _values(self, values: pa.Array) -> Decoded:
+    def _values(self, values: pa.Array) -> DecodedValues:
         """Together; around a bad record in ever smaller parts, so that it slows few others."""
         array = None if self._rows is None else read_together(values, self._rows)
         if array is not None:
-            return Decoded(array.cast(self._target), [])
+            return DecodedValues(array.cast(self._target), [])
         if self._rows is None or len(values) <= _ALONE_MAX:
             return decode_each(values, self._one, self._target, self._target)
         middle = len(values) // 2
         one, other = self._values(values[:middle]), self._values(values[middle:])
         moved = [failure._replace(row=failure.row + middle) for failure in other.failures]
-        return Decoded(pa.concat_arrays([one.array, other.array]), one.failures + moved)
+        return DecodedValues(pa.concat_arrays([one.array, other.array]), one.failures + moved)
 
     def _one(self, data: bytes) -> object:
         return self._convert(loads(data))
@@ -196,15 +196,15 @@ def _reads_together(spark_type: t.DataType) -> bool:
     return type(spark_type) in _TOGETHER
 
 
-def _unframed(values: pa.Array) -> tuple[pa.Array, list[Failure]]:
-    failures: list[Failure] = []
+def _unframed(values: pa.Array) -> tuple[pa.Array, list[DecodeFailure]]:
+    failures: list[DecodeFailure] = []
     out: list[bytes | None] = []
     for row, data in enumerate(values.to_pylist()):
         try:
             out.append(None if data is None else data[_payload_at(data, True) :])
         except DecodeError as error:
             out.append(None)
-            failures.append(Failure.of(row, error))
+            failures.append(DecodeFailure.of(row, error))
     return pa.array(out, pa.binary()), failures
 
 

@@ -23,10 +23,10 @@ from penstock.schemas.wire_header import (
     write_message_indexes,
 )
 from penstock.spark.formats.format import (
-    Decoded,
-    Decoder,
-    Encoder,
+    DecodedValues,
     Format,
+    ValueDecoder,
+    ValueEncoder,
     arrow_type,
     decode_each,
     encode_each,
@@ -81,10 +81,10 @@ class Protobuf(Format):
     def spark_type(self) -> t.DataType:
         return spark_type(self.schema.descriptor)
 
-    def decoder(self) -> Decoder:
+    def decoder(self) -> ValueDecoder:
         return ProtobufDecoder(self)
 
-    def encoder(self, spark_type: t.DataType) -> Encoder:
+    def encoder(self, spark_type: t.DataType) -> ValueEncoder:
         if self.framed and self.schema_id is None:
             raise SchemaError("to write framed Protobuf, give the id of its schema: schema_id=...")
         header = b""
@@ -111,7 +111,7 @@ class ProtobufDecoder:
         self._target = arrow_type(described.spark_type())
         self._checked: dict[tuple[int, tuple[int, ...]], SchemaError | None] = {}
 
-    def decode(self, values: pa.Array) -> Decoded:
+    def decode(self, values: pa.Array) -> DecodedValues:
         """All values of a batch."""
         one = self._framed_value if self._framed else self._bare_value
         return decode_each(values, one, self._target, self._target)

@@ -68,7 +68,7 @@ class Single(NamedTuple):
     fill: Dump | None = None  # For messages: puts the value into one.
 
 
-class Field(NamedTuple):
+class FieldColumn(NamedTuple):
     """A field of a message as a column."""
 
     name: str
@@ -77,7 +77,7 @@ class Field(NamedTuple):
     write: Dump  # Into the message.
 
 
-def fields_of(message: Descriptor, above: tuple[str, ...] = ()) -> list[Field]:
+def fields_of(message: Descriptor, above: tuple[str, ...] = ()) -> list[FieldColumn]:
     """The columns of a message."""
     if message.full_name in above:
         raise SchemaError(
@@ -107,7 +107,7 @@ def filler(message: Descriptor) -> Dump:
     return found
 
 
-def _field(field: FieldDescriptor, above: tuple[str, ...]) -> Field:
+def _field(field: FieldDescriptor, above: tuple[str, ...]) -> FieldColumn:
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         return _map_field(field, above)
     one = _single(field, above)
@@ -118,7 +118,7 @@ def _field(field: FieldDescriptor, above: tuple[str, ...]) -> Field:
     return _scalar_field(field.name, one, has_presence=field.has_presence)
 
 
-def _scalar_field(name: str, one: Single, *, has_presence: bool) -> Field:
+def _scalar_field(name: str, one: Single, *, has_presence: bool) -> FieldColumn:
     load, dump = one.load, one.dump
 
     def read(message: Any) -> Any:
@@ -131,10 +131,10 @@ def _scalar_field(name: str, one: Single, *, has_presence: bool) -> Field:
         if value is not None:
             setattr(message, name, value if dump is None else dump(value))
 
-    return Field(name, one.spark, read, write)
+    return FieldColumn(name, one.spark, read, write)
 
 
-def _message_field(name: str, one: Single) -> Field:
+def _message_field(name: str, one: Single) -> FieldColumn:
     load, fill = one.load, one.fill
     assert load is not None and fill is not None
 
@@ -147,10 +147,10 @@ def _message_field(name: str, one: Single) -> Field:
             inner.SetInParent()
             fill(inner, value)
 
-    return Field(name, one.spark, read, write)
+    return FieldColumn(name, one.spark, read, write)
 
 
-def _repeated_field(name: str, one: Single) -> Field:
+def _repeated_field(name: str, one: Single) -> FieldColumn:
     load, dump, fill = one.load, one.dump, one.fill
 
     def read(message: Any) -> Any:
@@ -167,10 +167,10 @@ def _repeated_field(name: str, one: Single) -> Field:
             else:
                 inner.append(item if dump is None else dump(item))
 
-    return Field(name, t.ArrayType(one.spark), read, write)
+    return FieldColumn(name, t.ArrayType(one.spark), read, write)
 
 
-def _map_field(field: FieldDescriptor, above: tuple[str, ...]) -> Field:
+def _map_field(field: FieldDescriptor, above: tuple[str, ...]) -> FieldColumn:
     name = field.name
     key = _single(field.message_type.fields_by_name["key"], above)
     one = _single(field.message_type.fields_by_name["value"], above)
@@ -194,7 +194,7 @@ def _map_field(field: FieldDescriptor, above: tuple[str, ...]) -> Field:
             else:
                 inner[at] = v if dump is None else dump(v)
 
-    return Field(name, t.MapType(key.spark, one.spark), read, write)
+    return FieldColumn(name, t.MapType(key.spark, one.spark), read, write)
 
 
 def _single(field: FieldDescriptor, above: tuple[str, ...]) -> Single:
@@ -241,12 +241,12 @@ def _message(message: Descriptor, above: tuple[str, ...]) -> Single:
     return Single(spark, _struct_load(fields), None, _struct_fill(fields))
 
 
-def _struct_load(fields: list[Field]) -> Load:
+def _struct_load(fields: list[FieldColumn]) -> Load:
     readers = [(field.name, field.read) for field in fields]
     return lambda message: {name: read(message) for name, read in readers}
 
 
-def _struct_fill(fields: list[Field]) -> Dump:
+def _struct_fill(fields: list[FieldColumn]) -> Dump:
     def fill(message: Any, value: Any) -> None:
         for field in fields:
             try:

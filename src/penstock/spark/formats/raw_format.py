@@ -9,10 +9,10 @@ from pyspark.sql import types as t
 
 from penstock.schemas.errors import DecodeError, SchemaError
 from penstock.spark.formats.format import (
-    Decoded,
-    Decoder,
-    Encoder,
+    DecodedValues,
     Format,
+    ValueDecoder,
+    ValueEncoder,
     arrow_type,
     decode_each,
     encode_each,
@@ -51,7 +51,7 @@ class Raw(Format):
     def spark_type(self) -> t.DataType:
         return _TYPES[self.kind]
 
-    def decoder(self) -> Decoder:
+    def decoder(self) -> ValueDecoder:
         return RawDecoder(self.kind)
 
     def expression(self, value: Column, spark_type: t.DataType) -> Column | None:
@@ -63,7 +63,7 @@ class Raw(Format):
             )
         return value.cast(self.kind).cast("binary")
 
-    def encoder(self, spark_type: t.DataType) -> Encoder:
+    def encoder(self, spark_type: t.DataType) -> ValueEncoder:
         if spark_type != _TYPES[self.kind]:
             raise SchemaError(
                 f"Raw({self.kind!r}) takes a column of type {self.spark_type().simpleString()}, "
@@ -78,15 +78,15 @@ class RawDecoder:
     def __init__(self, kind: str) -> None:
         self._kind = kind
 
-    def decode(self, values: pa.Array) -> Decoded:
+    def decode(self, values: pa.Array) -> DecodedValues:
         """All values of a batch."""
         if self._kind == "binary":
-            return Decoded(values, [])
+            return DecodedValues(values, [])
         target = arrow_type(_TYPES[self._kind])
         if self._kind != "string":
             return decode_each(values, self._number, target, target)
         try:
-            return Decoded(values.cast(pa.string()), [])
+            return DecodedValues(values.cast(pa.string()), [])
         except pa.ArrowInvalid:
             return decode_each(values, _text, target, target)
 

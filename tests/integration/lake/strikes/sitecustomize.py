@@ -74,7 +74,7 @@ def around(owner: Any, name: str, table_of: Callable[..., str], **steps: str) ->
 
 def arrange_tasks() -> None:
     """In a Python worker, which writes the files."""
-    from penstock.lake import files
+    from penstock.lake.writing import files
 
     around(files.TaskFiles, "write", of_spec, after="writing")
     around(files.TaskFiles, "close", of_spec, after="written")
@@ -82,14 +82,14 @@ def arrange_tasks() -> None:
 
 def arrange_commits() -> None:
     """Where the files become data: Spark's process for the sink, or the driver for merges."""
-    from penstock.lake import delta, iceberg, parquet, parquet_log
+    from penstock.lake.formats import delta, iceberg, parquet, parquet_log
 
     for table in (delta.DeltaLakeTable, iceberg.IcebergLakeTable, parquet.ParquetLakeTable):
         around(table, "append", of_spec, before="before commit", after="committed")
         around(table, "evolve", of_spec, after="evolved")
         around(table, "compact", of_spec, before="before compaction", after="compacted")
     around(iceberg.IcebergLakeTable, "_put_together", of_spec, after="half compacted")
-    around(parquet.ParquetLakeTable, "_rebuilt", of_spec, after="half compacted")
+    around(parquet.ParquetLakeTable, "_rebuild_folder", of_spec, after="half compacted")
     around(parquet_log.ParquetLog, "add", of_log, after="logged")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock.broker.config_resources import ResourceType
+from penstock.broker.config_resources import ConfigResourceType
 from penstock.errors import ErrorCode
 from penstock.protocol.messages.alter_configs import (
     AlterableConfig,
@@ -40,7 +40,7 @@ def alter(
 
 @pytest.mark.parametrize("version", range(3))
 def test_what_is_not_stated_is_at_its_default_again(served: Any, version: int) -> None:
-    served.create("t", retention_ms="99", segment_bytes="1000000")
+    served.create("t", retention_ms="99", segment_bytes="2000000")
     assert alter(served, resource(2, "t", retention_ms="77"), version=version) == [0]
     assert served.broker.image.config("topics", "t") == {"retention.ms": "77"}
     log = served.partition("t").log
@@ -97,9 +97,9 @@ def test_a_resource_named_twice_is_refused_and_others_change(served: Any) -> Non
     served.create("u")
     codes = alter(
         served,
-        resource(ResourceType.TOPIC, "t", retention_ms="1"),
-        resource(ResourceType.TOPIC, "u", retention_ms="2"),
-        resource(ResourceType.TOPIC, "t", retention_ms="3"),
+        resource(ConfigResourceType.TOPIC, "t", retention_ms="1"),
+        resource(ConfigResourceType.TOPIC, "u", retention_ms="2"),
+        resource(ConfigResourceType.TOPIC, "t", retention_ms="3"),
     )
     assert codes == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
     assert served.broker.image.config("topics", "t") == {}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from penstock.broker.quotas.entities import config_key
-from penstock.cluster.controller import ConfigChange
+from penstock.cluster.control.controller import EntityOverrides
 from penstock.errors import ErrorCode
 from penstock.protocol.messages.describe_client_quotas import (
     ComponentData,
@@ -31,14 +31,14 @@ ENTITIES: list[dict[str, str | None]] = [
 def stocked(served: Any) -> Any:
     """A broker with a quota for each of the entities, and settings of other things beside them."""
     changes = [
-        ConfigChange(
+        EntityOverrides(
             *config_key(entity),
             config={"connection_creation_rate" if "ip" in entity else "producer_byte_rate": "5"},
         )
         for entity in ENTITIES
     ]
-    changes.append(ConfigChange("users", "carol", {"SCRAM-SHA-256": "salt"}))
-    changes.append(ConfigChange("brokers", "7", {"log.retention.ms": "5"}))
+    changes.append(EntityOverrides("users", "carol", {"SCRAM-SHA-256": "salt"}))
+    changes.append(EntityOverrides("brokers", "7", {"log.retention.ms": "5"}))
     served.run(served.broker.controller.set_configs(changes))
     return served
 
@@ -125,7 +125,7 @@ def test_entities_are_found_by_conditions(
 
 def test_an_entity_comes_with_its_quotas_and_nothing_else(served: Any) -> None:
     config = {"producer_byte_rate": "5", "SCRAM-SHA-256": "x", "request_percentage": "12.5"}
-    served.run(served.broker.controller.set_configs([ConfigChange("users", "a%20b", config)]))
+    served.run(served.broker.controller.set_configs([EntityOverrides("users", "a%20b", config)]))
     (entry,) = ask(served, ("user", EXACT, "a b"), strict=True, version=1).entries
     assert {value.key: value.value for value in entry.values} == {
         "producer_byte_rate": 5.0,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.broker.config_resources import ResourceType
+from penstock.broker.config_resources import ConfigResourceType
 from penstock.broker.handlers import describe_configs
 from penstock.errors import ErrorCode, KafkaStorage
 from penstock.protocol.messages.describe_configs import (
@@ -36,33 +36,33 @@ def by_name(result: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("version", range(5))
 def test_every_version_tells_the_settings_of_a_topic(served: Any, version: int) -> None:
     served.create("t", retention_ms="99")
-    configs = by_name(describe(served, ResourceType.TOPIC, "t", version=version))
+    configs = by_name(describe(served, ConfigResourceType.TOPIC, "t", version=version))
     assert (configs["retention.ms"].value, configs["retention.ms"].read_only) == ("99", False)
     assert configs["cleanup.policy"].value == "delete"
 
 
 def test_the_oldest_version_has_a_flag_where_others_have_the_source(served: Any) -> None:
     served.create("t", retention_ms="99")
-    old = by_name(describe(served, ResourceType.TOPIC, "t", version=0))
+    old = by_name(describe(served, ConfigResourceType.TOPIC, "t", version=0))
     assert (old["retention.ms"].is_default, old["cleanup.policy"].is_default) == (False, True)
-    new = by_name(describe(served, ResourceType.TOPIC, "t", version=1))
+    new = by_name(describe(served, ConfigResourceType.TOPIC, "t", version=1))
     assert (new["retention.ms"].config_source, new["cleanup.policy"].config_source) == (1, 5)
 
 
 def test_only_the_keys_asked_for_are_told(served: Any) -> None:
     served.create("t")
     keys = ["segment.ms", "no.such.key"]
-    assert set(by_name(describe(served, ResourceType.TOPIC, "t", keys))) == {"segment.ms"}
+    assert set(by_name(describe(served, ConfigResourceType.TOPIC, "t", keys))) == {"segment.ms"}
 
 
 def test_synonyms_and_texts_are_told_only_when_asked_for(served: Any) -> None:
     served.create("t", retention_ms="99")
-    plain = by_name(describe(served, ResourceType.TOPIC, "t"))["retention.ms"]
+    plain = by_name(describe(served, ConfigResourceType.TOPIC, "t"))["retention.ms"]
     assert (plain.synonyms, plain.documentation) == ([], None)
     full = by_name(
         describe(
             served,
-            ResourceType.TOPIC,
+            ConfigResourceType.TOPIC,
             "t",
             ["retention.ms"],
             include_synonyms=True,
@@ -78,18 +78,21 @@ def test_synonyms_and_texts_are_told_only_when_asked_for(served: Any) -> None:
 
 
 def test_a_topic_that_is_not_there_is_told(served: Any) -> None:
-    missing = describe(served, ResourceType.TOPIC, "absent")
+    missing = describe(served, ConfigResourceType.TOPIC, "absent")
     assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert missing.configs == []
-    assert describe(served, ResourceType.TOPIC, "a/b").error_code == (
+    assert describe(served, ConfigResourceType.TOPIC, "a/b").error_code == (
         ErrorCode.INVALID_TOPIC_EXCEPTION
     )
-    assert describe(served, ResourceType.TOPIC, "").error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert (
+        describe(served, ConfigResourceType.TOPIC, "").error_code
+        == ErrorCode.INVALID_TOPIC_EXCEPTION
+    )
 
 
 def test_a_broker_tells_its_own_settings_and_their_source(serve: Callable[..., Any]) -> None:
     served = serve({"num.partitions": "3"})
-    configs = by_name(describe(served, ResourceType.BROKER, "7"))
+    configs = by_name(describe(served, ConfigResourceType.BROKER, "7"))
     assert (configs["num.partitions"].value, configs["num.partitions"].config_source) == ("3", 4)
     assert configs["num.partitions"].read_only
     assert configs["message.max.bytes"].config_source == 5
@@ -98,16 +101,21 @@ def test_a_broker_tells_its_own_settings_and_their_source(serve: Callable[..., A
 
 @pytest.mark.parametrize("name", ["8", "seven", "-1"])
 def test_a_broker_tells_no_settings_of_another(served: Any, name: str) -> None:
-    assert describe(served, ResourceType.BROKER, name).error_code == ErrorCode.INVALID_REQUEST
+    assert describe(served, ConfigResourceType.BROKER, name).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_settings_of_all_brokers_are_empty_until_somebody_sets_one(served: Any) -> None:
-    assert by_name(describe(served, ResourceType.BROKER, "")) == {}
+def test_for_all_brokers_only_the_minimum_in_sync_is_set_until_somebody_sets_more(
+    served: Any,
+) -> None:
+    (only,) = by_name(describe(served, ConfigResourceType.BROKER, "")).values()
+    assert (only.name, only.value, only.config_source) == ("min.insync.replicas", "1", 3)
+    own = by_name(describe(served, ConfigResourceType.BROKER, "7"))["min.insync.replicas"]
+    assert (own.value, own.config_source) == ("1", 3)
 
 
 def test_loggers_are_told_with_their_level(served: Any) -> None:
     logging.getLogger("penstock.test.described").setLevel(logging.WARNING)
-    loggers = by_name(describe(served, ResourceType.BROKER_LOGGER, "7"))
+    loggers = by_name(describe(served, ConfigResourceType.BROKER_LOGGER, "7"))
     assert loggers["penstock.test.described"].value == "WARN"
     assert loggers["penstock.test.described"].config_source == 6
     assert "root" in loggers
@@ -115,19 +123,19 @@ def test_loggers_are_told_with_their_level(served: Any) -> None:
 
 @pytest.mark.parametrize("name", ["", "8", "x"])
 def test_loggers_belong_to_this_broker(served: Any, name: str) -> None:
-    result = describe(served, ResourceType.BROKER_LOGGER, name)
+    result = describe(served, ConfigResourceType.BROKER_LOGGER, name)
     assert result.error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_a_group_has_the_settings_of_its_broker(served: Any) -> None:
-    configs = by_name(describe(served, ResourceType.GROUP, "g"))
+    configs = by_name(describe(served, ConfigResourceType.GROUP, "g"))
     assert configs["consumer.session.timeout.ms"].value == "45000"
-    assert describe(served, ResourceType.GROUP, "").error_code == ErrorCode.INVALID_REQUEST
+    assert describe(served, ConfigResourceType.GROUP, "").error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_no_client_metrics_are_collected(served: Any) -> None:
-    assert by_name(describe(served, ResourceType.CLIENT_METRICS, "m")) == {}
-    empty = describe(served, ResourceType.CLIENT_METRICS, "")
+    assert by_name(describe(served, ConfigResourceType.CLIENT_METRICS, "m")) == {}
+    empty = describe(served, ConfigResourceType.CLIENT_METRICS, "")
     assert empty.error_code == ErrorCode.INVALID_REQUEST
 
 

@@ -53,6 +53,14 @@ def test_the_room_on_the_volume_is_told_from_version_four_on(served: Any) -> Non
     assert 0 <= new.usable_bytes <= new.total_bytes
 
 
+def test_a_directory_that_takes_no_records_has_no_usable_bytes(served: Any) -> None:
+    (found,) = served.broker.log_dirs.dirs
+    found.room.is_full = True
+    (result,) = ask(served, 4).results
+    assert (result.error_code, result.usable_bytes) == (ErrorCode.NONE, 0)
+    assert result.total_bytes > 0
+
+
 def test_only_the_partitions_asked_for_are_told(served: Any) -> None:
     served.create("t", partitions=3)
     served.create("u")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from penstock.broker.handlers.describe_topic_partitions import one_page
 from penstock.broker.visible import TOPIC_OPERATIONS
-from penstock.cluster.image import ClusterImage, PartitionImage, PartitionState, TopicImage
+from penstock.cluster.image.image import ClusterImage, PartitionImage, PartitionState, TopicImage
 from penstock.errors import ErrorCode
 from penstock.protocol.messages.describe_topic_partitions import (
     Cursor,

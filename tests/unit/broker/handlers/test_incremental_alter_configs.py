@@ -47,9 +47,9 @@ def overrides(served: Any, topic: str = "t") -> dict[str, str]:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_setting_changes_and_the_others_stay(served: Any, version: int) -> None:
-    served.create("t", retention_ms="99", segment_bytes="1000000")
+    served.create("t", retention_ms="99", segment_bytes="2000000")
     assert alter(served, change(TOPIC, "t", ("retention.ms", SET, "5")), version=version) == [0]
-    assert overrides(served) == {"retention.ms": "5", "segment.bytes": "1000000"}
+    assert overrides(served) == {"retention.ms": "5", "segment.bytes": "2000000"}
     assert served.partition("t").log.config.retention_ms == 5
 
 

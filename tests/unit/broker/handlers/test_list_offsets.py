@@ -170,7 +170,7 @@ def test_a_partition_asked_for_twice_is_refused(filled: Any) -> None:
 
 
 def test_the_oldest_version_lists_where_segments_start(serve: Any) -> None:
-    served = serve({"log.segment.bytes": "1024"})
+    served = serve({"internal.segment.bytes": "1024"})
     served.create("t")
     for at in range(3):
         served.append("t", *range(at * 100, at * 100 + 3))

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.broker.handlers import metadata
 from penstock.broker.visible import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from penstock.cluster.image import (
+from penstock.cluster.image.image import (
     BrokerImage,
     ClusterImage,
     Endpoint,
@@ -248,3 +248,23 @@ def test_an_error_as_a_whole_reaches_every_topic_in_every_version(version: int) 
     response = metadata.error_response(request, KafkaStorage())
     read = type(response).decode(response.encode(version), version)
     assert [topic.error_code for topic in read.topics] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+
+
+def test_a_topic_deleted_while_all_are_written_down_is_not_among_them(
+    served: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.create("stays")
+    served.create("goes")
+    monkeypatch.setattr(metadata, "_PARTITIONS_AT_ONCE_MAX", 0)
+    lane, steps = served.broker.slow_lane, []
+
+    async def run(work: Callable[[], Any]) -> Any:
+        if steps:
+            await served.broker.acting_controller().delete_topics(["goes"])
+        steps.append(work)
+        return await type(lane).run(lane, work)
+
+    monkeypatch.setattr(lane, "run", run)
+    found = served.ask(MetadataRequest(topics=None), 12).topics
+    assert len(steps) == 2
+    assert [(topic.name, topic.error_code) for topic in found] == [("stays", 0)]

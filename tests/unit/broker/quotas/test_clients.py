@@ -15,10 +15,10 @@ from penstock.broker.quotas.clients import (
     Meter,
     MutationMeter,
 )
-from penstock.broker.quotas.rates import Window
-from penstock.cluster.image import ConfigKey
+from penstock.broker.quotas.rates import QuotaWindow
+from penstock.cluster.image.image import ConfigKey
 
-WINDOW = Window(samples=11, sample_ms=1000)
+WINDOW = QuotaWindow(samples=11, sample_ms=1000)
 ALICE, BOB = "User:alice", "User:bob"
 
 

@@ -4,10 +4,10 @@ import pytest
 
 from penstock.broker.quotas import connections
 from penstock.broker.quotas.connections import ConnectionQuotas
-from penstock.broker.quotas.rates import Window
+from penstock.broker.quotas.rates import QuotaWindow
 from penstock.config.broker import BrokerConfig
 
-WINDOW = Window(samples=11, sample_ms=1000)
+WINDOW = QuotaWindow(samples=11, sample_ms=1000)
 TWO_LISTENERS = {
     "listeners": "OUT://127.0.0.1:9092,IN://127.0.0.1:9093",
     "listener.security.protocol.map": "OUT:PLAINTEXT,IN:PLAINTEXT",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.broker.quotas.entities import (
-    Claim,
+    QuotaClaim,
     Scope,
     canonical_address,
     claim,
@@ -15,7 +15,7 @@ from penstock.broker.quotas.entities import (
     entity_from,
     entity_of,
 )
-from penstock.cluster.image import ConfigKey
+from penstock.cluster.image.image import ConfigKey
 from penstock.errors import InvalidRequest
 
 names = st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
@@ -102,7 +102,7 @@ LEVELS: list[tuple[ConfigKey, Scope]] = [
 def test_the_most_special_of_eight_levels_counts(chosen: tuple[bool, ...]) -> None:
     limits = {key: float(at) for at, (key, _) in enumerate(LEVELS) if chosen[at]}
     first = next((at for at, is_set in enumerate(chosen) if is_set), None)
-    expected = None if first is None else Claim(float(first), LEVELS[first][1])
+    expected = None if first is None else QuotaClaim(float(first), LEVELS[first][1])
     assert claim(limits, "alice", "c") == expected
 
 
@@ -118,9 +118,9 @@ def test_quotas_of_others_do_not_count() -> None:
 
 def test_a_client_with_a_strange_name_is_found() -> None:
     limits = {("users", "CN%3Da%2CO%3Db/clients/c%2F1"): 5.0}
-    assert claim(limits, "CN=a,O=b", "c/1") == Claim(5.0, Scope("CN=a,O=b", "c/1"))
+    assert claim(limits, "CN=a,O=b", "c/1") == QuotaClaim(5.0, Scope("CN=a,O=b", "c/1"))
 
 
 def test_nobody_becomes_the_default_by_calling_himself_so() -> None:
     limits = {("users", "<default>/clients/c"): 1.0, ("users", "%3Cdefault%3E"): 2.0}
-    assert claim(limits, "<default>", "d") == Claim(2.0, Scope("<default>", ""))
+    assert claim(limits, "<default>", "d") == QuotaClaim(2.0, Scope("<default>", ""))

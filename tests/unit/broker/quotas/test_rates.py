@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from penstock.broker.quotas.rates import (
     THROTTLE_MS_MAX,
+    QuotaWindow,
     SlidingSum,
     TokenBucket,
-    Window,
     throttle_ms,
 )
 
-WINDOW = Window(samples=11, sample_ms=1000)
-windows = st.builds(Window, samples=st.integers(1, 12), sample_ms=st.integers(1, 3000))
+WINDOW = QuotaWindow(samples=11, sample_ms=1000)
+windows = st.builds(QuotaWindow, samples=st.integers(1, 12), sample_ms=st.integers(1, 3000))
 
 
 class KafkasRate:
@@ -26,7 +26,7 @@ class KafkasRate:
     than a sample. Here, as in ours, an empty sample is no sample.
     """
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: QuotaWindow) -> None:
         self.window = window
         self.ring: list[list[float]] = []
         self.at = 0
@@ -64,7 +64,7 @@ class KafkasRate:
     st.integers(0, 40_000),
 )
 def test_a_rate_is_what_kafka_measures(
-    window: Window, recorded: list[tuple[int, int]], later_ms: int
+    window: QuotaWindow, recorded: list[tuple[int, int]], later_ms: int
 ) -> None:
     used, theirs = SlidingSum(window), KafkasRate(window)
     now_ms = 5_000
@@ -131,7 +131,9 @@ def test_a_pause_fits_into_an_answer(limit: float) -> None:
 
 
 @given(windows, st.lists(st.integers(0, 20_000), max_size=300))
-def test_a_sum_holds_no_more_samples_than_its_window(window: Window, pauses: list[int]) -> None:
+def test_a_sum_holds_no_more_samples_than_its_window(
+    window: QuotaWindow, pauses: list[int]
+) -> None:
     used = SlidingSum(window)
     now_ms = 0
     for pause_ms in pauses:

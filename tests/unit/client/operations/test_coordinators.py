@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from tests.unit.client.conftest import StubBroker
 
-from penstock.client.cluster import ClusterClient
 from penstock.client.operations.coordinators import CoordinatorKind, find_coordinators
 from penstock.client.operations.group_offsets import (
     alter_group_offsets,
@@ -21,6 +20,7 @@ from penstock.client.operations.groups import (
 )
 from penstock.client.operations.transactions import describe_transactions, fence_producers
 from penstock.client.values import Node, OffsetAndMetadata, TopicPartition
+from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import (
     ErrorCode,
     GroupIdNotFound,

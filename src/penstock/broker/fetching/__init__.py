@@ -1,0 +1,1 @@
+"""What Fetch needs besides the log: sessions, followers, hints."""

@@ -1,0 +1,1 @@
+"""Transactions across brokers: coordinators asked, markers carried, producer ids."""

@@ -1,0 +1,234 @@
+"""A cluster of one machine as files: ports, properties and directories below one directory.
+
+What exists is kept as it is, so that settings a developer changed by hand live on, and a cluster
+that was stopped goes on with its data and its ports. Starting processes is left to `up.py`.
+"""
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.config.properties import read_properties
+from penstock.errors import CommandError
+
+HOST = "127.0.0.1"
+FIRST_PORT = 9092
+ZOOKEEPER_PORT = 2181
+_PORT_MAX = 65_535
+_TRIES = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFiles:
+    """One process to be: its settings, its data, what it prints."""
+
+    number: int
+    port: int
+    properties: Path
+    data: Path
+    log: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFiles:
+    """All processes of a cluster."""
+
+    directory: Path
+    zookeepers: tuple[ServerFiles, ...]
+    brokers: tuple[ServerFiles, ...]
+
+    @property
+    def connect(self) -> str:
+        """What zookeeper.connect takes."""
+        return ",".join(f"{HOST}:{server.port}" for server in self.zookeepers)
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients take."""
+        return ",".join(f"{HOST}:{server.port}" for server in self.brokers)
+
+
+def prepare(
+    directory: Path,
+    *,
+    brokers: int,
+    zookeepers: int,
+    port: int | None = None,
+    zookeeper_port: int | None = None,
+    overrides: Mapping[str, str] | None = None,
+) -> ClusterFiles:
+    """The files of a cluster, written where they are missing; None: ports that are free."""
+    directory = directory.absolute()
+    for name in ("config", "data", "logs"):
+        _make(directory / name)
+    ensemble = _zookeepers(directory, zookeepers, zookeeper_port)
+    made = ClusterFiles(
+        directory=directory,
+        zookeepers=ensemble,
+        brokers=_brokers(directory, brokers, port),
+    )
+    _write_zookeepers(made)
+    for broker in made.brokers:
+        if not broker.properties.exists():
+            text = broker_text(made, broker, overrides or {})
+            broker.properties.write_text(text)
+        elif overrides:
+            _refuse_override(broker.properties, overrides)
+    return made
+
+
+def broker_text(cluster: ClusterFiles, broker: ServerFiles, overrides: Mapping[str, str]) -> str:
+    """config/server-N.properties."""
+    copies = min(3, len(cluster.brokers))
+    settings = {
+        "broker.id": str(broker.number),
+        "listeners": f"PLAINTEXT://{HOST}:{broker.port}",
+        "log.dirs": str(broker.data),
+        "zookeeper.connect": cluster.connect,
+        "offsets.topic.replication.factor": str(copies),
+        "transaction.state.log.replication.factor": str(copies),
+        "transaction.state.log.min.isr": str(min(2, copies)),
+        "group.initial.rebalance.delay.ms": "0",
+        **overrides,
+    }
+    lines = [f"# Broker {broker.number} of a cluster on this machine; change what you like."]
+    return "\n".join([*lines, *(f"{name}={value}" for name, value in settings.items()), ""])
+
+
+def zookeeper_text(cluster: ClusterFiles, server: ServerFiles, ports: Sequence[int]) -> str:
+    """config/zookeeper.properties, or zookeeper-N.properties of an ensemble."""
+    settings = {
+        "dataDir": str(server.data),
+        "clientPort": str(server.port),
+        "clientPortAddress": HOST,
+        "tickTime": "500",
+        "maxSessionTimeout": "60000",
+        "maxClientCnxns": "0",
+        "autopurge.purgeInterval": "1",
+    }
+    if len(cluster.zookeepers) > 1:
+        settings.update({"initLimit": "20", "syncLimit": "10"})
+        for other in cluster.zookeepers:
+            at = 2 * (other.number - 1)
+            settings[f"server.{other.number}"] = f"{HOST}:{ports[at]}:{ports[at + 1]}"
+    lines = ["# ZooKeeper of a cluster on this machine."]
+    return "\n".join([*lines, *(f"{name}={value}" for name, value in settings.items()), ""])
+
+
+def free_ports(first: int, count: int) -> list[int]:
+    """So many ports in a row that nobody listens on, from `first` on or a little later."""
+    start = first
+    for _ in range(_TRIES):
+        taken = [port for port in range(start, start + count) if not is_free(port)]
+        if not taken and start + count - 1 <= _PORT_MAX:
+            return list(range(start, start + count))
+        start = max(taken, default=start) + 1
+    raise CommandError(f"There are no {count} free ports in a row from {first} on.")
+
+
+def is_free(port: int) -> bool:
+    """Whether one may listen there."""
+    if not 0 < port <= _PORT_MAX:
+        return False
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def _zookeepers(directory: Path, count: int, port: int | None) -> tuple[ServerFiles, ...]:
+    names = ["zookeeper"] if count == 1 else [f"zookeeper-{n}" for n in range(1, count + 1)]
+    _refuse_other_ensemble(directory, names)
+    return _servers(directory, names, "clientPort", ZOOKEEPER_PORT, port, first_number=1)
+
+
+def _brokers(directory: Path, count: int, port: int | None) -> tuple[ServerFiles, ...]:
+    names = [f"server-{number}" for number in range(count)]
+    return _servers(directory, names, "listeners", FIRST_PORT, port, first_number=0)
+
+
+def _servers(
+    directory: Path,
+    names: Sequence[str],
+    key: str,
+    usual_port: int,
+    wanted_port: int | None,
+    *,
+    first_number: int,
+) -> tuple[ServerFiles, ...]:
+    """Those that exist with the ports they have, new ones with the ports that follow."""
+    files = [directory / "config" / f"{name}.properties" for name in names]
+    ports = {file: _port_in(file, key) for file in files if file.exists()}
+    if ports and wanted_port is not None and ports.get(files[0]) != wanted_port:
+        raise CommandError(
+            f"{directory} holds a cluster that uses port {ports.get(files[0])}, not {wanted_port}. "
+            "Leave the port out, choose another --dir, or change the port in its config files."
+        )
+    new = [file for file in files if file not in ports]
+    if wanted_port is not None and new and not ports:
+        ports.update(zip(new, range(wanted_port, wanted_port + len(new)), strict=True))
+    elif new:
+        first = max(ports.values()) + 1 if ports else usual_port
+        ports.update(zip(new, free_ports(first, len(new)), strict=True))
+    return tuple(
+        ServerFiles(
+            number=number,
+            port=ports[file],
+            properties=file,
+            data=directory / "data" / name.replace("server", "kafka"),
+            log=directory / "logs" / f"{name}.out",
+        )
+        for number, (name, file) in enumerate(zip(names, files, strict=True), start=first_number)
+    )
+
+
+def _port_in(file: Path, key: str) -> int:
+    value = read_properties(file).get(key, "")
+    word = value.split(",")[0].rpartition(":")[2]
+    if not word.isdigit():
+        raise CommandError(f"{file} has no port: write {key}=..., as it was at first")
+    return int(word)
+
+
+def _write_zookeepers(cluster: ClusterFiles) -> None:
+    new = [server for server in cluster.zookeepers if not server.properties.exists()]
+    if not new:
+        return
+    ports: list[int] = []
+    if len(cluster.zookeepers) > 1:
+        after = max(server.port for server in cluster.zookeepers) + 1
+        ports = free_ports(after, 2 * len(cluster.zookeepers))
+    for server in new:
+        server.properties.write_text(zookeeper_text(cluster, server, ports))
+
+
+def _refuse_other_ensemble(directory: Path, names: Sequence[str]) -> None:
+    """An ensemble cannot grow or shrink by starting it with another number."""
+    present = sorted(file.stem for file in (directory / "config").glob("zookeeper*.properties"))
+    if present and present != sorted(names):
+        count = len(present)
+        raise CommandError(
+            f"{directory} holds a cluster with {count} ZooKeeper{'' if count == 1 else 's'}: say "
+            f"--zookeepers {count}, or choose another --dir."
+        )
+
+
+def _refuse_override(file: Path, overrides: Mapping[str, str]) -> None:
+    settings = read_properties(file)
+    for name, value in overrides.items():
+        if settings.get(name) != value:
+            raise CommandError(
+                f"{file} exists already, without {name}={value}. Change it there, or choose "
+                "another --dir."
+            )
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"{directory} cannot be made: {error.strerror}.") from error

@@ -1,0 +1,256 @@
+"""`penstock cluster up`: ZooKeeper and brokers as processes of this machine, until Ctrl-C.
+
+Each is the process that an operator would start by hand, with the same files, so that one may be
+killed and started again from another terminal while the rest goes on.
+"""
+
+import ctypes
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from penstock.cli.tools.cluster.files import HOST, ClusterFiles, ServerFiles, is_free
+from penstock.client.errors import ClientError
+from penstock.client.wire.cluster import ClusterClient
+from penstock.config.properties import read_properties
+from penstock.errors import CommandError, ProtocolError
+from penstock.meta.zookeeper import server as zookeeper_server
+
+_START_S = 60.0
+_STOP_S = 45.0
+_LOOK_S = 0.1
+_LOG_LINES_SHOWN = 15
+_PR_SET_PDEATHSIG = 1
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
+
+
+@dataclass(slots=True, kw_only=True)
+class Running:
+    """One process of the cluster."""
+
+    name: str
+    files: ServerFiles
+    process: "subprocess.Popen[bytes]"
+    is_told: bool = False  # Its end was told.
+
+
+def up(cluster: ClusterFiles, stop: threading.Event) -> int:
+    """Start everything, tell where it is, and stay until told to stop; 0 if all ended well."""
+    _refuse_taken_ports(cluster)
+    with _stop_all_at_end() as started:
+        for server in cluster.zookeepers:
+            started.append(_start(_zookeeper_name(cluster, server), server, _zookeeper(server)))
+        for running in started:
+            _wait(started, running, partial(_serves, running.files.port), stop)
+        for server in cluster.brokers:
+            started.append(_start(f"broker {server.number}", server, _broker(server)))
+        _wait_for_brokers(cluster, started, stop)
+        if stop.is_set():
+            return 0
+        for line in where_lines(cluster, started):
+            print(line, flush=True)
+        _watch(started, stop)
+        print("Stopping.", flush=True)
+    return 0
+
+
+def where_lines(cluster: ClusterFiles, started: Sequence[Running]) -> Iterator[str]:
+    """Where everything is, and what to do next."""
+    rows = [
+        (one.name, f"{HOST}:{one.files.port}", _from_here(one.files.data), one.process.pid)
+        for one in started
+    ]
+    columns = list(zip(*rows, strict=True))
+    names, places, paths = (max(len(str(cell)) for cell in column) for column in columns[:3])
+    for name, place, path, pid in rows:
+        yield f"{name:<{names}}  {place:<{places}}  {path:<{paths}}  process {pid}"
+    first = f"localhost:{cluster.brokers[0].port}"
+    copies = min(3, len(cluster.brokers))
+    yield ""
+    yield f"The cluster is up in {_from_here(cluster.directory)}. In another terminal:"
+    yield (
+        f"    {_command('kafka-topics')} --create --bootstrap-server {first} --topic my-topic "
+        f"--partitions 13 --replication-factor {copies}"
+    )
+    yield f"    {_command('penstock')} cluster status --bootstrap-server {first}"
+    yield "Ctrl-C stops it. The data stay; the same command goes on with them."
+
+
+def _from_here(path: Path) -> str:
+    """A path that can be pasted where the command was typed."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _command(name: str) -> str:
+    """How to call a command from here: by its name if that finds ours, else by its path."""
+    ours = Path(sys.executable).parent / name
+    found = shutil.which(name)
+    if not ours.exists() or (found is not None and Path(found).samefile(ours)):
+        return name
+    return _from_here(ours)
+
+
+@contextmanager
+def _stop_all_at_end() -> Iterator[list[Running]]:
+    """Whatever was started is stopped: brokers while ZooKeeper still serves, then ZooKeeper."""
+    started: list[Running] = []
+    try:
+        yield started
+    finally:
+        brokers = [running for running in started if running.name.startswith("broker")]
+        _end(brokers)
+        _end([running for running in started if running not in brokers])
+
+
+def _end(group: Sequence[Running]) -> None:
+    for running in group:
+        if running.process.poll() is None:
+            running.process.send_signal(signal.SIGTERM)
+    give_up_s = time.monotonic() + _STOP_S
+    for running in group:
+        try:
+            running.process.wait(max(0.0, give_up_s - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            print(f"{running.name} did not stop within {_STOP_S:g} s and is killed.", flush=True)
+            running.process.kill()
+            running.process.wait()
+
+
+def _start(name: str, files: ServerFiles, command: Sequence[str]) -> Running:
+    with files.log.open("ab") as out:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            # Ctrl-C goes to us alone, so that the brokers end before ZooKeeper does.
+            start_new_session=True,
+            preexec_fn=_end_with_parent,
+        )
+    return Running(name=name, files=files, process=process)
+
+
+def _end_with_parent() -> None:
+    """Have the kernel stop the process if we are killed; systems without that do without.
+
+    Runs between fork and exec, where no lock may be taken: the function was looked up before.
+    """
+    if _PRCTL is not None:
+        _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _zookeeper(server: ServerFiles) -> Sequence[str]:
+    settings = read_properties(server.properties)
+    is_one_of_many = any(name.startswith("server.") for name in settings)
+    number = server.number if is_one_of_many else None
+    return zookeeper_server.prepare(settings, my_id=number).command
+
+
+def _broker(server: ServerFiles) -> Sequence[str]:
+    # The command line names the file: `kafka-server-stop` and `pgrep -f` find the broker by it.
+    return [sys.executable, "-m", "penstock.cli.main", "server", str(server.properties)]
+
+
+def _zookeeper_name(cluster: ClusterFiles, server: ServerFiles) -> str:
+    return "ZooKeeper" if len(cluster.zookeepers) == 1 else f"ZooKeeper {server.number}"
+
+
+def _serves(port: int) -> bool:
+    """Whether a ZooKeeper answers there, alone or in its ensemble."""
+    try:
+        with socket.create_connection((HOST, port), timeout=2) as connection:
+            connection.sendall(b"srvr")
+            answer = b""
+            while chunk := connection.recv(4096):
+                answer += chunk
+    except OSError:
+        return False
+    return b"Mode: " in answer
+
+
+def _wait_for_brokers(
+    cluster: ClusterFiles, started: Sequence[Running], stop: threading.Event
+) -> None:
+    """Until the brokers know of each other."""
+    for running in started:
+        if running.files in cluster.brokers:
+            _wait(started, running, partial(_knows_all, running.files.port, cluster), stop)
+
+
+def _knows_all(port: int, cluster: ClusterFiles) -> bool:
+    try:
+        with ClusterClient(f"{HOST}:{port}", api_timeout_ms=2000) as client:
+            client.metadata([])
+            return {server.number for server in cluster.brokers} <= set(client.nodes)
+    except (ClientError, ProtocolError):
+        return False
+
+
+def _wait(
+    started: Sequence[Running],
+    running: Running,
+    is_ready: Callable[[], bool],
+    stop: threading.Event,
+) -> None:
+    """Until one is ready; none of those started so far may end meanwhile."""
+    give_up_s = time.monotonic() + _START_S
+    while not stop.is_set() and not is_ready():
+        for other in started:
+            if other.process.poll() is not None:
+                raise CommandError(
+                    f"{other.name} ended with code {other.process.returncode}:\n"
+                    f"{_end_of(other.files.log)}"
+                )
+        if time.monotonic() > give_up_s:
+            raise CommandError(
+                f"{running.name} was not ready within {_START_S:g} s; see {running.files.log}"
+            )
+        stop.wait(_LOOK_S)
+
+
+def _watch(started: Sequence[Running], stop: threading.Event) -> None:
+    """Tell of each process that ends; go on as long as one broker runs."""
+    while not stop.is_set():
+        for running in started:
+            code = running.process.poll()
+            if code is None or running.is_told:
+                continue
+            running.is_told = True
+            print(_ended_text(running, code), flush=True)
+        if all(r.process.poll() is not None for r in started if r.name.startswith("broker")):
+            raise CommandError("No broker of this cluster runs any more.")
+        stop.wait(_LOOK_S)
+
+
+def _ended_text(running: Running, code: int) -> str:
+    how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+    again = "kafka-server-start" if running.name.startswith("broker") else "zookeeper-server-start"
+    return (
+        f"{running.name} {how}; {running.files.log} tells more. Start it again with\n"
+        f"    {again} {running.files.properties}"
+    )
+
+
+def _refuse_taken_ports(cluster: ClusterFiles) -> None:
+    for server in (*cluster.zookeepers, *cluster.brokers):
+        if not is_free(server.port):
+            raise CommandError(
+                f"Port {server.port} is taken, perhaps by a cluster that still runs. "
+                f"{server.properties} says to listen there."
+            )
+
+
+def _end_of(log: Path) -> str:
+    """The last it printed, without the settings that every start prints."""
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return "\n".join([line for line in lines if not line.startswith("\t")][-_LOG_LINES_SHOWN:])

@@ -1,0 +1,130 @@
+"""kafka-configs: show and change settings of topics, brokers and groups, and quotas of clients."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.cli.bootstrap import add_bootstrap, add_command_config, admin_of
+from penstock.cli.parser import ToolParser
+from penstock.cli.sentences import told_after
+from penstock.cli.tools.configs import quotas as configs_quotas
+from penstock.cli.tools.configs import resources as configs_resources
+from penstock.cli.tools.configs.entities import QUOTA_TYPES, Entity, entities_of
+from penstock.config.properties import read_properties
+from penstock.errors import CommandError
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = _parser()
+    options = parser.parse(argv)
+    entities = _checked(parser, options)
+    opening = f"Error while executing config command with args '{' '.join(argv)}': "
+    with admin_of(parser, options) as admin, told_after(opening, words=str):
+        of_quotas = entities[0].type in QUOTA_TYPES
+        if options.describe and of_quotas:
+            configs_quotas.describe(admin, entities)
+        elif options.describe:
+            configs_resources.describe(admin, entities[0], everything=options.all)
+        elif of_quotas:
+            configs_quotas.alter(admin, entities, *_changes(options))
+        else:
+            configs_resources.alter(admin, entities[0], *_changes(options))
+    return 0
+
+
+def parse_added(text: str) -> dict[str, str]:
+    """`k1=v1,k2=[v1,v2],k3=v3`: square brackets hold together what commas would split."""
+    added: dict[str, str] = {}
+    for word in re.split(r",(?=[^\]]*(?:\[|$))", text):
+        key, equals, value = word.partition("=")
+        if not equals or not key.strip():
+            raise CommandError(f"Invalid entity config: {word!r} is not of the form key=value.")
+        value = value.strip()
+        if value.startswith("[") and value.endswith("]"):
+            value = value[1:-1]
+        added[key.strip()] = value
+    return added
+
+
+def _changes(options: argparse.Namespace) -> tuple[dict[str, str], list[str]]:
+    added = read_properties(Path(options.add_config_file)) if options.add_config_file else {}
+    if options.add_config:
+        added.update(parse_added(options.add_config))
+    deleted = [
+        key.strip() for word in options.delete_config for key in word.split(",") if key.strip()
+    ]
+    both = sorted(set(added) & set(deleted))
+    if both:
+        raise CommandError(f"{both[0]} is both added and deleted.")
+    return added, deleted
+
+
+def _checked(parser: ToolParser, options: argparse.Namespace) -> list[Entity]:
+    if bool(options.alter) == bool(options.describe):
+        parser.error("Command must include exactly one action: --describe, --alter")
+    entities = entities_of(options, parser.error)
+    if options.alter:
+        if not (options.add_config or options.add_config_file or options.delete_config):
+            parser.error(
+                "At least one of --add-config, --add-config-file, or --delete-config must be "
+                "specified with --alter"
+            )
+        unnamed = [entity for entity in entities if entity.covers_all]
+        if unnamed:
+            parser.error(f"An entity name must be specified with --alter of {unnamed[0].type}")
+    if options.add_config and options.add_config_file:
+        parser.error("Only one of --add-config or --add-config-file must be specified")
+    return entities
+
+
+def _parser() -> ToolParser:
+    parser = ToolParser(
+        "kafka-configs",
+        "This tool helps to manipulate and describe entity config for a topic, client, user, "
+        "broker, ip, client-metrics or group",
+    )
+    add_bootstrap(parser, zookeeper=True)
+    add_command_config(parser)
+    flag, option = parser.flag, parser.add_argument
+    flag("alter", "Alter the configuration for the entity.")
+    flag("describe", "List configs for the given entity.")
+    flag("all", "List all configs for the given entity, including static configs if available.")
+    flag("force", "Suppress console prompts; accepted for old scripts.")
+    option(
+        "--entity-type",
+        action="append",
+        default=[],
+        help="Type of entity (topics/clients/users/brokers/broker-loggers/ips/client-metrics/"
+        "groups).",
+    )
+    option("--entity-name", action="append", default=[], help="Name of entity.")
+    flag("entity-default", "Default entity name for clients/users/brokers/ips.")
+    option(
+        "--add-config",
+        metavar="k1=v1,k2=[v1,v2],...",
+        help="Key Value pairs of configs to add. Square brackets can be used to group values "
+        "which contain commas: 'k1=v1,k2=[v1,v2,v2],k3=v3'.",
+    )
+    option("--add-config-file", metavar="file", help="A properties file with configs to add.")
+    option(
+        "--delete-config",
+        "--deleteConfig",
+        action="append",
+        default=[],
+        metavar="k1,k2",
+        help="config keys to remove 'k1,k2'",
+    )
+    option("--topic", metavar="name", help="The topic's name.")
+    option("--broker", metavar="id", help="The broker's ID.")
+    option("--broker-logger", metavar="id", help="The broker's ID for its logger config.")
+    option("--client", metavar="name", help="The client's ID.")
+    option("--user", metavar="name", help="The user's principal name.")
+    option("--ip", metavar="address", help="The IP address.")
+    option("--group", metavar="id", help="The group's ID.")
+    option("--client-metrics", metavar="name", help="The client metrics config resource name.")
+    flag("broker-defaults", "The config defaults for all brokers.")
+    flag("client-defaults", "The config defaults for all clients.")
+    flag("user-defaults", "The config defaults for all users.")
+    flag("ip-defaults", "The config defaults for all IPs.")
+    return parser

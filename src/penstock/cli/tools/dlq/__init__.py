@@ -1,0 +1,1 @@
+"""penstock dlq: list, show and replay dead letters."""

@@ -1,0 +1,1 @@
+"""Commands that make load, and measure or verify it."""

@@ -1,0 +1,1 @@
+"""Commands of the pipelines on Spark: pipeline, lake, spark."""

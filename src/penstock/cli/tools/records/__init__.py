@@ -1,0 +1,1 @@
+"""Commands that write, read, delete and find records."""

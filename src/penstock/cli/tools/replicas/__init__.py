@@ -1,0 +1,1 @@
+"""Commands about replicas: where they are, who leads, whether they agree."""

@@ -1,0 +1,1 @@
+"""Commands that run, stop and show ZooKeeper."""

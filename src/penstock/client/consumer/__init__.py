@@ -1,0 +1,1 @@
+"""Consumer and what it is made of."""

@@ -1,0 +1,1 @@
+"""Kafka's client metrics out of librdkafka's statistics."""

@@ -1,0 +1,1 @@
+"""Producer and what it is made of."""

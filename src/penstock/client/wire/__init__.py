@@ -1,0 +1,1 @@
+"""Our own wire client: connections, raw batches, transactions step by step, TLS and SASL."""

@@ -1,0 +1,1 @@
+"""The controller: elected, fenced, and all that it changes."""

@@ -1,0 +1,1 @@
+"""The cluster as one immutable value: read, published, followed."""

@@ -1,0 +1,1 @@
+"""The shell around every coordinator: machines that live in the partitions of a state topic."""

@@ -1,0 +1,1 @@
+"""Committed offsets of groups: kept, committed, deleted and expired."""

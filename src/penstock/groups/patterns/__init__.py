@@ -1,0 +1,1 @@
+"""Subscription patterns of consumer groups, in RE2's syntax."""

@@ -1,0 +1,1 @@
+"""Records into columns: types, rows, and what does not fit."""

@@ -1,0 +1,1 @@
+"""The table formats: Delta, Iceberg and plain Parquet."""

@@ -1,0 +1,1 @@
+"""One batch on its way into a table: ranges, files, commit."""

@@ -1,0 +1,1 @@
+"""The small process that ends a dead broker's session at once."""

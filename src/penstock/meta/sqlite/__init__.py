@@ -1,0 +1,1 @@
+"""The metadata store in one file, for a broker of its own."""

@@ -1,0 +1,1 @@
+"""The metadata store on a real ZooKeeper."""

@@ -1,0 +1,110 @@
+"""What a connection sends its bytes through: the plain socket, or something that encrypts them.
+
+Frames, turns and limits are the business of net/connection.py and net/outgoing.py, which are the
+same for every transport. A transport never blocks. When it can do nothing now it raises
+BlockingIOError, and says what has to happen first: usually a reader waits for bytes and a writer
+for room, but what encrypts may have to write before it can read, and the other way round.
+"""
+
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeAlias
+
+_IOV_MAX: Final = 512
+
+
+class FilePart(Protocol):
+    """A piece of a file that is sent without passing through memory."""
+
+    @property
+    def position(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def fileno(self) -> int: ...
+
+
+Parts: TypeAlias = list[Any]  # bytes-like objects and FileParts, in the order to be sent
+
+
+class Transport(Protocol):
+    """Bytes to and from one peer."""
+
+    # Whether a read that got less than it asked for found everything there is. What decrypts
+    # hands out a record at a time, and its connection has to ask until it gets BlockingIOError.
+    empties_at_once: bool
+
+    @property
+    def wants_read(self) -> bool:
+        """Whether the last send raised BlockingIOError because bytes of the peer must come."""
+        ...
+
+    @property
+    def wants_write(self) -> bool:
+        """Whether the last receive raised BlockingIOError because there was no room to send."""
+        ...
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether a receive would get further although the socket has nothing new."""
+        ...
+
+    def fileno(self) -> int: ...
+
+    def receive_into(self, buffer: Any, /) -> int:
+        """Fill a buffer as far as there are bytes; 0: the peer has closed."""
+        ...
+
+    def send_parts(self, parts: "deque[Any]", skip: int) -> int:
+        """Send the run of bytes at the head, without the first `skip`; how many were taken.
+
+        That may be fewer, or more where the beginning of a file behind them went along.
+        """
+        ...
+
+    def send_file(self, part: FilePart, skip: int, count: int) -> int:
+        """Send up to `count` bytes of a file from `skip` on; 0: the file has ended."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class PlainTransport:
+    """The socket itself: what is received is copied once, and files not at all."""
+
+    __slots__ = ("_fd", "_sock", "receive_into")
+
+    empties_at_once = True
+    wants_read = False
+    wants_write = False
+    has_pending = False
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._fd = sock.fileno()
+        self.receive_into: Callable[[Any], int] = sock.recv_into  # No call of ours in between.
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def send_parts(self, parts: "deque[Any]", skip: int) -> int:
+        chunks: list[Any] = []
+        for part in parts:
+            if len(chunks) == _IOV_MAX or not isinstance(part, (bytes, bytearray, memoryview)):
+                break
+            chunks.append(part)
+        # More follows when a file part ends the run: let the kernel fill its packets.
+        flags = socket.MSG_MORE if len(chunks) < len(parts) else 0
+        if skip:
+            chunks[0] = memoryview(chunks[0])[skip:]
+        if len(chunks) == 1:
+            return self._sock.send(chunks[0], flags)
+        return self._sock.sendmsg(chunks, (), flags)
+
+    def send_file(self, part: FilePart, skip: int, count: int) -> int:
+        return os.sendfile(self._fd, part.fileno(), part.position + skip, count)
+
+    def close(self) -> None:
+        self._sock.close()

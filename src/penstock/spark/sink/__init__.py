@@ -1,0 +1,1 @@
+"""Writing topics: rows to batches, exactly once or at least once."""

@@ -1,0 +1,1 @@
+"""Reading topics: offsets planned on the driver, ranges read by the tasks."""

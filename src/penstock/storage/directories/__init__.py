@@ -1,0 +1,1 @@
+"""Log directories: their disks, their locks, their checkpoints, and the room in them."""

@@ -1,0 +1,1 @@
+"""One partition's log: appends, reads, cuts, retention and recovery over a row of segments."""

@@ -1,0 +1,258 @@
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.stream.Collectors;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.TestInputTopic;
+import org.apache.kafka.streams.TestOutputTopic;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.TopologyTestDriver;
+import org.apache.kafka.streams.kstream.*;
+import org.apache.kafka.streams.processor.PunctuationType;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
+import org.apache.kafka.streams.test.TestRecord;
+
+/**
+ * Kafka Streams' answers to scripts. Reads from a file: "T topology", then "P topic key value time" (~ is
+ * null) or "W milliseconds", then "E"; prints "O key value time" in hex for each record of the topic `out`, and "E".
+ * "D topology" prints the description.
+ */
+public class StreamsJudge {
+    static final Serde<String> S = Serdes.String();
+    static final Serde<Long> L = Serdes.Long();
+    static final ValueJoiner<String, String, String> JOIN = (l, r) -> l + "+" + r;
+
+    public static void main(String[] arguments) throws Exception {
+        Path state = Files.createTempDirectory("judge");
+        StringBuilder out = new StringBuilder();
+        TopologyTestDriver driver = null;
+        for (String line : Files.readAllLines(Path.of(arguments[0]))) {
+            String[] words = line.split(" ");
+            switch (words[0]) {
+                case "D": out.append(topology(words[1]).describe().toString()).append("E\n"); break;
+                case "T": driver = new TopologyTestDriver(topology(words[1]), config(state), Instant.ofEpochMilli(0)); break;
+                case "P": pipe(driver, words); break;
+                case "W": driver.advanceWallClockTime(Duration.ofMillis(Long.parseLong(words[1]))); break;
+                case "E": print(driver, out); driver.close(); break;
+                default: throw new IllegalArgumentException(line);
+            }
+        }
+        System.out.print(out);
+    }
+
+    static Properties config(Path state) {
+        Properties config = new Properties();
+        config.put(StreamsConfig.APPLICATION_ID_CONFIG, "judge");
+        config.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "nowhere:1");
+        config.put(StreamsConfig.STATE_DIR_CONFIG, state.toString());
+        config.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, "0");
+        config.put(StreamsConfig.DEFAULT_DSL_STORE_CONFIG, System.getProperty("store", "in_memory"));
+        config.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, S.getClass().getName());
+        config.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, S.getClass().getName());
+        config.put(StreamsConfig.InternalConfig.EMIT_INTERVAL_MS_KSTREAMS_OUTER_JOIN_SPURIOUS_RESULTS_FIX, 0L);
+        return config;
+    }
+
+    static void pipe(TopologyTestDriver driver, String[] words) {
+        TestInputTopic<String, String> topic = driver.createInputTopic(words[1], new StringSerializer(), new StringSerializer());
+        topic.pipeInput(text(words[2]), text(words[3]), Long.parseLong(words[4]));
+    }
+
+    static String text(String word) {
+        return word.equals("~") ? null : word;
+    }
+
+    static void print(TopologyTestDriver driver, StringBuilder out) {
+        TestOutputTopic<byte[], byte[]> topic = driver.createOutputTopic("out", new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        for (TestRecord<byte[], byte[]> record : topic.readRecordsToList()) {
+            out.append("O ").append(hex(record.key())).append(' ').append(hex(record.value())).append(' ').append(record.timestamp()).append('\n');
+        }
+        out.append("E\n");
+    }
+
+    static String hex(byte[] data) {
+        if (data == null) return "~";
+        StringBuilder text = new StringBuilder("x");
+        for (byte b : data) text.append(String.format("%02x", b));
+        return text.toString();
+    }
+
+    static boolean even(String value) {
+        return value != null && (value.charAt(value.length() - 1) - '0') % 2 == 0;
+    }
+
+    static String group(String key, String value) {
+        return value == null || value.equals("9") ? null : "g" + value.charAt(0);
+    }
+
+    static JoinWindows near(long difference, long grace) {
+        return JoinWindows.ofTimeDifferenceAndGrace(Duration.ofMillis(difference), Duration.ofMillis(grace));
+    }
+
+    static Topology topology(String name) {
+        StreamsBuilder builder = new StreamsBuilder();
+        build(name, builder);
+        return builder.build();
+    }
+
+    static void build(String name, StreamsBuilder b) {
+        Consumed<String, String> text = Consumed.with(S, S);
+        Produced<String, String> asText = Produced.with(S, S);
+        Produced<String, Long> asLong = Produced.with(S, L);
+        Duration ten = Duration.ofMillis(10), five = Duration.ofMillis(5);
+        switch (name) {
+            case "filter": b.stream("a", text).filter((k, v) -> even(v)).to("out", asText); break;
+            case "filter_not": b.stream("a", text).filterNot((k, v) -> even(v)).to("out", asText); break;
+            case "map": b.stream("a", text).map((k, v) -> KeyValue.pair(v, k)).to("out", asText); break;
+            case "flat_map": b.stream("a", text).flatMap((k, v) -> v == null ? List.<KeyValue<String, String>>of() : List.of(KeyValue.pair(k, v + "1"), KeyValue.pair(v, v + "2"))).to("out", asText); break;
+            case "map_values": b.stream("a", text).mapValues(v -> v + "!").to("out", asText); break;
+            case "flat_map_values": b.stream("a", text).flatMapValues(v -> Arrays.asList(v, null, v + "!")).to("out", asText); break;
+            case "select_key": b.stream("a", text).selectKey((k, v) -> v).to("out", asText); break;
+            case "peek": b.stream("a", text).peek((k, v) -> { }).to("out", asText); break;
+            case "merge": b.stream("a", text).mapValues(v -> v + "a").merge(b.stream("b", text).filter((k, v) -> even(v))).to("out", asText); break;
+            case "two_topics": b.stream(List.of("a", "b"), text).to("out", asText); break;
+            case "branch": {
+                Map<String, KStream<String, String>> branches = b.stream("a", text).split()
+                    .branch((k, v) -> v == null).branch((k, v) -> even(v)).defaultBranch();
+                for (String child : branches.keySet().stream().sorted().collect(Collectors.toList())) {
+                    String last = child.substring(child.length() - 1);
+                    branches.get(child).mapValues(v -> v + last).to("out", asText);
+                }
+                break;
+            }
+            case "by_record": b.stream("a", text).to((k, v, c) -> even(v) ? "out" : "b", asText); break;
+            case "repartition": b.stream("a", text).selectKey((k, v) -> v).repartition(Repartitioned.with(S, S)).mapValues(v -> v + "r").to("out", asText); break;
+            case "to_table": b.stream("a", text).selectKey((k, v) -> v == null ? null : group(k, v)).toTable(Materialized.with(S, S)).toStream().to("out", asText); break;
+            case "count": b.stream("a", text).groupByKey().count().toStream().to("out", asLong); break;
+            case "count_groups": b.stream("a", text).groupBy(StreamsJudge::group, Grouped.with(S, S)).count(Materialized.as("counts")).toStream().to("out", asLong); break;
+            case "count_unnamed_groups": b.stream("a", text).groupBy(StreamsJudge::group, Grouped.with(S, S)).count().toStream().to("out", asLong); break;
+            case "reduce": b.stream("a", text).groupByKey().reduce((l, r) -> l + r).toStream().to("out", asText); break;
+            case "aggregate": b.stream("a", text).groupByKey().aggregate(() -> "#", (k, v, t) -> v.equals("3") ? null : t + v, Materialized.with(S, S)).toStream().to("out", asText); break;
+            case "cogroup": {
+                KGroupedStream<String, String> one = b.stream("a", text).groupByKey();
+                KGroupedStream<String, String> two = b.stream("b", text).groupByKey();
+                Aggregator<String, String, String> first = (k, v, t) -> t + v, second = (k, v, t) -> v + t;
+                one.cogroup(first).cogroup(two, second).aggregate(() -> "#", Materialized.with(S, S)).toStream().to("out", asText);
+                break;
+            }
+            case "cogroup_tumbling": regrouped(b, text).windowedBy(TimeWindows.ofSizeAndGrace(ten, five)).aggregate(() -> "#", Materialized.with(S, S)).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), S)); break;
+            case "cogroup_hopping": alike(b, text).windowedBy(TimeWindows.ofSizeAndGrace(ten, five).advanceBy(Duration.ofMillis(4))).aggregate(() -> "#", Materialized.as("both")).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), S)); break;
+            case "cogroup_sliding": alike(b, text).windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(ten, five)).aggregate(() -> "#", Materialized.with(S, S)).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), S)); break;
+            case "cogroup_session": alike(b, text).windowedBy(SessionWindows.ofInactivityGapAndGrace(five, five)).aggregate(() -> "#", (k, one, two) -> one + two, Materialized.with(S, S)).toStream().to("out", Produced.with(WindowedSerdes.sessionWindowedSerdeFrom(String.class), S)); break;
+            case "cogroup_suppress": alike(b, text).windowedBy(TimeWindows.ofSizeAndGrace(ten, five)).aggregate(() -> "#", Materialized.with(S, S)).suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded())).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), S)); break;
+            case "cogroup_regroup": alike(b, text).windowedBy(TimeWindows.ofSizeAndGrace(ten, five)).aggregate(() -> "#", Materialized.with(S, S)).groupBy((k, v) -> KeyValue.pair("n" + v.length(), v), Grouped.with(S, S)).count().toStream().to("out", asLong); break;
+            case "table": b.table("a", text).toStream().to("out", asText); break;
+            case "table_filter": b.table("a", text).filter((k, v) -> even(v)).toStream().to("out", asText); break;
+            case "table_filter_store": b.table("a", text).filter((k, v) -> even(v), Materialized.as("even")).toStream().to("out", asText); break;
+            case "table_map": b.table("a", text).mapValues(v -> v.equals("4") ? null : v + "!").toStream().to("out", asText); break;
+            case "regroup_count": b.table("a", text).groupBy((k, v) -> KeyValue.pair(group(k, v), v), Grouped.with(S, S)).count().toStream().to("out", asLong); break;
+            case "regroup_filtered": b.table("a", text).filter((k, v) -> even(v)).mapValues(v -> v + "0").groupBy((k, v) -> KeyValue.pair(group(k, v), v), Grouped.with(S, S)).count().toStream().to("out", asLong); break;
+            case "regroup_reduce": b.table("a", text).groupBy((k, v) -> KeyValue.pair("g" + v.length(), v), Grouped.with(S, S)).reduce((t, v) -> t + v, (t, v) -> t.equals(v) ? null : t + "-" + v).toStream().to("out", asText); break;
+            case "regroup_aggregate": b.table("a", text).groupBy((k, v) -> KeyValue.pair("g" + v.length(), v), Grouped.with(S, S)).aggregate(() -> "#", (k, v, t) -> t + v, (k, v, t) -> v.equals("3") ? null : t + "-" + v, Materialized.with(S, S)).toStream().to("out", asText); break;
+            case "count_recount": b.stream("a", text).groupByKey().count().groupBy((k, v) -> KeyValue.pair("n" + v, v), Grouped.with(S, L)).count().toStream().to("out", asLong); break;
+            case "tumbling": b.stream("a", text).groupByKey().windowedBy(TimeWindows.ofSizeAndGrace(ten, five)).count().toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), L)); break;
+            case "hopping": b.stream("a", text).groupByKey().windowedBy(TimeWindows.ofSizeAndGrace(ten, five).advanceBy(Duration.ofMillis(4))).reduce((l, r) -> l + r).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), S)); break;
+            case "sliding": b.stream("a", text).groupByKey().windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(ten, five)).aggregate(() -> "#", (k, v, t) -> t + v, Materialized.with(S, S)).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), S)); break;
+            case "sliding_count": b.stream("a", text).groupByKey().windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(five, Duration.ofMillis(20))).count().toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 5), L)); break;
+            case "session": b.stream("a", text).groupByKey().windowedBy(SessionWindows.ofInactivityGapAndGrace(five, five)).count().toStream().to("out", Produced.with(WindowedSerdes.sessionWindowedSerdeFrom(String.class), L)); break;
+            case "session_reduce": b.stream("a", text).groupByKey().windowedBy(SessionWindows.ofInactivityGapAndGrace(ten, Duration.ofMillis(2))).reduce((l, r) -> l + r).toStream().to("out", Produced.with(WindowedSerdes.sessionWindowedSerdeFrom(String.class), S)); break;
+            case "suppress_window": b.stream("a", text).groupByKey().windowedBy(TimeWindows.ofSizeAndGrace(ten, five)).count().suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded())).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), L)); break;
+            case "suppress_session": b.stream("a", text).groupByKey().windowedBy(SessionWindows.ofInactivityGapAndGrace(five, five)).count().suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded())).toStream().to("out", Produced.with(WindowedSerdes.sessionWindowedSerdeFrom(String.class), L)); break;
+            case "suppress_sliding": b.stream("a", text).groupByKey().windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(five, five)).count().suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded())).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 5), L)); break;
+            case "suppress_time": b.table("a", text).suppress(Suppressed.untilTimeLimit(ten, Suppressed.BufferConfig.unbounded())).toStream().to("out", asText); break;
+            case "suppress_full": b.table("a", text).suppress(Suppressed.untilTimeLimit(Duration.ofMillis(30), Suppressed.BufferConfig.maxRecords(2))).toStream().to("out", asText); break;
+            case "suppress_join": b.table("a", text).suppress(Suppressed.untilTimeLimit(five, Suppressed.BufferConfig.unbounded())).outerJoin(b.table("b", text), JOIN).toStream().to("out", asText); break;
+            case "suppress_regroup": b.stream("a", text).groupByKey().count().suppress(Suppressed.untilTimeLimit(five, Suppressed.BufferConfig.unbounded())).groupBy((k, v) -> KeyValue.pair("n" + v, v), Grouped.with(S, L)).count().toStream().to("out", asLong); break;
+            case "stream_table": b.stream("a", text).join(b.table("b", text), JOIN).to("out", asText); break;
+            case "stream_table_left": b.stream("a", text).leftJoin(b.table("b", text), JOIN).to("out", asText); break;
+            case "stream_table_view": b.stream("a", text).selectKey((k, v) -> v == null || v.equals("9") ? null : "k" + v.charAt(0)).join(b.table("b", text).filter((k, v) -> even(v)).mapValues(v -> v + "!"), JOIN, Joined.with(S, S, S)).to("out", asText); break;
+            case "stream_global": b.stream("a", text).join(b.globalTable("b", text), (k, v) -> v == null ? null : "k" + v.charAt(0), JOIN).to("out", asText); break;
+            case "stream_global_left": b.stream("a", text).leftJoin(b.globalTable("b", text), (k, v) -> v == null || even(v) ? null : "k" + v.charAt(0), JOIN).to("out", asText); break;
+            case "table_table": b.table("a", text).join(b.table("b", text), JOIN).toStream().to("out", asText); break;
+            case "table_table_left": b.table("a", text).leftJoin(b.table("b", text), JOIN).toStream().to("out", asText); break;
+            case "table_table_outer": b.table("a", text).outerJoin(b.table("b", text), JOIN).toStream().to("out", asText); break;
+            case "table_table_store": b.table("a", text).outerJoin(b.table("b", text), JOIN, Materialized.as("joined")).toStream().to("out", asText); break;
+            case "stream_table_left_groups": b.stream("a", text).selectKey((k, v) -> group(k, v)).leftJoin(b.table("b", text), JOIN, Joined.with(S, S, S)).to("out", asText); break;
+            case "table_view_join": { KTable<String, String> t = b.table("a", text); t.join(t.mapValues(v -> v + "!").filter((k, v) -> !v.equals("3!")), JOIN).toStream().to("out", asText); break; }
+            case "table_three": b.table("a", text).leftJoin(b.table("b", text), JOIN).outerJoin(b.stream("c", text).groupByKey().reduce((l, r) -> r), JOIN).toStream().to("out", asText); break;
+            case "join_regroup": b.table("a", text).outerJoin(b.table("b", text), JOIN).filter((k, v) -> !v.startsWith("5")).groupBy((k, v) -> KeyValue.pair("g" + v.charAt(0), v), Grouped.with(S, S)).count().toStream().to("out", asLong); break;
+            case "stream_stream": b.stream("a", text).join(b.stream("b", text), JOIN, near(5, 3), StreamJoined.with(S, S, S)).to("out", asText); break;
+            case "self_join": b.stream("a", text).join(b.stream("a", text), JOIN, near(4, 2), StreamJoined.with(S, S, S)).to("out", asText); break;
+            case "stream_stream_left": b.stream("a", text).leftJoin(b.stream("b", text), JOIN, near(5, 3), StreamJoined.with(S, S, S)).to("out", asText); break;
+            case "stream_stream_outer": b.stream("a", text).outerJoin(b.stream("b", text), JOIN, near(5, 3), StreamJoined.with(S, S, S)).to("out", asText); break;
+            case "stream_stream_uneven": b.stream("a", text).outerJoin(b.stream("b", text), JOIN, near(4, 2).before(Duration.ofMillis(8)).after(Duration.ofMillis(1)), StreamJoined.with(S, S, S)).to("out", asText); break;
+            case "stream_stream_groups": b.stream("a", text).selectKey((k, v) -> group(k, v)).leftJoin(b.stream("b", text).selectKey((k, v) -> group(k, v)), JOIN, near(5, 3), StreamJoined.with(S, S, S)).to("out", asText); break;
+            case "foreign_key": b.table("a", text).join(b.table("b", text), v -> v.equals("9") ? null : "k" + v.charAt(0), JOIN).toStream().to("out", asText); break;
+            case "foreign_key_left": b.table("a", text).leftJoin(b.table("b", text), v -> v.equals("9") ? null : "k" + v.charAt(0), JOIN).toStream().to("out", asText); break;
+            case "process":
+                b.addStateStore(Stores.keyValueStoreBuilder(Stores.inMemoryKeyValueStore("sums"), S, S));
+                b.stream("a", text).process(Summing::new, "sums").to("out", asText);
+                break;
+            default: throw new IllegalArgumentException(name);
+        }
+    }
+
+    static CogroupedKStream<String, String> alike(StreamsBuilder b, Consumed<String, String> text) {
+        return together(b.stream("a", text).groupByKey(), b.stream("b", text).groupByKey());
+    }
+
+    static CogroupedKStream<String, String> regrouped(StreamsBuilder b, Consumed<String, String> text) {
+        KGroupedStream<String, String> one = b.stream("a", text).groupByKey();
+        return together(one, b.stream("b", text).groupBy(StreamsJudge::group, Grouped.with(S, S)));
+    }
+
+    static CogroupedKStream<String, String> together(KGroupedStream<String, String> one, KGroupedStream<String, String> two) {
+        Aggregator<String, String, String> first = (k, v, t) -> t + v, second = (k, v, t) -> v + t;
+        return one.cogroup(first).cogroup(two, second);
+    }
+
+    static class Summing implements Processor<String, String, String, String> {
+        private ProcessorContext<String, String> context;
+        private KeyValueStore<String, String> store;
+
+        @Override
+        public void init(ProcessorContext<String, String> given) {
+            context = given;
+            store = given.getStateStore("sums");
+            given.schedule(Duration.ofMillis(7), PunctuationType.STREAM_TIME, now -> tell("s", now));
+            given.schedule(Duration.ofMillis(10), PunctuationType.WALL_CLOCK_TIME, now -> tell("w", now));
+        }
+
+        private void tell(String kind, long now) {
+            try (KeyValueIterator<String, String> all = store.range("k2", null)) {
+                while (all.hasNext()) {
+                    KeyValue<String, String> one = all.next();
+                    context.forward(new Record<>(one.key, kind + one.value, now));
+                }
+            }
+        }
+
+        @Override
+        public void process(Record<String, String> record) {
+            if (record.key() == null) return;
+            if (record.value() == null) {
+                store.delete(record.key());
+                return;
+            }
+            String before = store.get(record.key());
+            store.put(record.key(), before == null ? record.value() : before + record.value());
+            context.forward(record.withValue(store.get(record.key())));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+"""The broker's own measure of its event loop, read as a monitoring system reads it.
+
+Load tests judge by processor time: another process on the machine can make a turn of the loop
+long, but cannot make it work.
+"""
+
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from tests.support.broker import BrokerProcess
+from tests.support.processes import HOST, free_port
+
+from penstock.telemetry import families
+
+PROCESSOR_S_MAX = 0.1
+
+
+def watched_settings(settings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Settings of a broker whose loop can be watched."""
+    return {"metrics.listeners": f"http://{HOST}:{free_port()}", **(settings or {})}
+
+
+def scrape(broker: BrokerProcess) -> dict[str, float]:
+    """Every sample by its name and labels; what is measured by the scrape begins anew."""
+    url = f"{broker.settings['metrics.listeners']}/metrics"
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        lines = answer.read().decode().splitlines()
+    samples = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, _, value in samples}
+
+
+def longest_turn_s(broker: BrokerProcess, clock: str = "processor") -> float:
+    """The longest turn of the loop since the last scrape."""
+    return scrape(broker)[f'{families.LOOP_TURN_MAX}{{clock="{clock}"}}']
+
+
+@contextmanager
+def no_long_turns(
+    broker: BrokerProcess, *, what: str = "", processor_s_max: float = PROCESSOR_S_MAX
+) -> Iterator[None]:
+    """Whatever happens in here may keep the loop busy, but never for long at a time."""
+    scrape(broker)
+    yield
+    taken_s = longest_turn_s(broker)
+    assert taken_s < processor_s_max, (
+        f"{what}: one turn of the loop took {taken_s * 1000:.0f} ms of processor:\n{broker.log_end}"
+    )

