@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from penstock.http.handlers import BaseRoute
+from penstock.rest import openapi
 from penstock.rest.brokers import Brokers
 from penstock.rest.proxy import Proxy
 from penstock.rest.v3.acls import RuleResources
@@ -40,6 +41,7 @@ async def routes(proxy: Proxy) -> AsyncIterator[list[BaseRoute]]:
             *GroupResources(proxy).routes(),
             *RuleResources(proxy).routes(),
             *ClusterResources(proxy).routes(),
+            *openapi.routes(),
         ]
         ending.cancel()
 
