@@ -22,11 +22,11 @@ from penstock.schemas.registry_http import RegistryHttp, RegistryRefused, Regist
 
 __all__ = [
     "NewSchema",
+    "ReferencedVersion",
     "RegisteredSchema",
     "RegistryClient",
     "RegistryRefused",
     "RegistryUnreachable",
-    "SchemaReference",
 ]
 _REFERENCE_DEPTH_MAX = 64
 _ENTRIES_MAX = 1_000
@@ -34,7 +34,7 @@ _UNNUMBERED = 0  # The id of a schema that is not registered yet; registries beg
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaReference:
+class ReferencedVersion:
     """A schema of the registry that another refers to, by the name the other uses."""
 
     name: str
@@ -48,7 +48,7 @@ class NewSchema:
 
     kind: SchemaKind
     text: str  # Protobuf's may be the compiled file in base64.
-    references: tuple[SchemaReference, ...] = ()
+    references: tuple[ReferencedVersion, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """As the registry takes it."""

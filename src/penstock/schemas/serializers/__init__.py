@@ -6,7 +6,7 @@ Producers and consumers take them as objects, or by name: Confluent's Java class
 `avro`, `json-schema` and `protobuf`. Settings have Confluent's names (`settings.py`).
 """
 
-from penstock.schemas.registry_client import RegistryClient, SchemaReference
+from penstock.schemas.registry_client import ReferencedVersion, RegistryClient
 from penstock.schemas.serializers.avro import AvroDeserializer, AvroSerializer
 from penstock.schemas.serializers.json_schema import JsonSchemaDeserializer, JsonSchemaSerializer
 from penstock.schemas.serializers.protobuf import ProtobufDeserializer, ProtobufSerializer
@@ -18,6 +18,6 @@ __all__ = [
     "JsonSchemaSerializer",
     "ProtobufDeserializer",
     "ProtobufSerializer",
+    "ReferencedVersion",
     "RegistryClient",
-    "SchemaReference",
 ]

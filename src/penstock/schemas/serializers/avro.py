@@ -27,7 +27,7 @@ from penstock.schemas.bounded_cache import BoundedCache
 from penstock.schemas.documents.avro import avro_check
 from penstock.schemas.errors import EncodeError
 from penstock.schemas.lookup import SchemaKind, StoredSchema
-from penstock.schemas.registry_client import NewSchema, RegistryClient, SchemaReference
+from penstock.schemas.registry_client import NewSchema, ReferencedVersion, RegistryClient
 from penstock.schemas.serializers.chosen_schema import (
     MIGRATING,
     READING,
@@ -55,7 +55,7 @@ class AvroSerializer(RegistryUser):
         schema: AvroText | None = None,
         *,
         registry: RegistryClient | None = None,
-        references: Sequence[SchemaReference] = (),
+        references: Sequence[ReferencedVersion] = (),
         to_dict: Callable[[Any], Any] | None = None,
         settings: Mapping[str, object] | None = None,
         is_key: bool = False,
@@ -115,7 +115,7 @@ class AvroDeserializer(RegistryUser):
         schema: AvroText | None = None,
         *,
         registry: RegistryClient | None = None,
-        references: Sequence[SchemaReference] = (),
+        references: Sequence[ReferencedVersion] = (),
         from_dict: Callable[[Any], Any] | None = None,
         settings: Mapping[str, object] | None = None,
         is_key: bool = False,
@@ -222,7 +222,7 @@ class _FramedReader:
         return self.reader.decode(data, HEADER_BYTES)
 
 
-def new_avro(schema: AvroText, references: Sequence[SchemaReference]) -> NewSchema:
+def new_avro(schema: AvroText, references: Sequence[ReferencedVersion]) -> NewSchema:
     """A schema as it is registered; the bare name of a type becomes an object."""
     text = schema.strip() if isinstance(schema, str) else json.dumps(schema)
     if text[:1] not in ("{", "["):

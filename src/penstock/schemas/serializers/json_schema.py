@@ -21,7 +21,7 @@ from penstock.schemas.documents.json_schema import (
 )
 from penstock.schemas.errors import DecodeError, EncodeError, SchemaError
 from penstock.schemas.lookup import SchemaKind, StoredSchema
-from penstock.schemas.registry_client import NewSchema, RegistryClient, SchemaReference
+from penstock.schemas.registry_client import NewSchema, ReferencedVersion, RegistryClient
 from penstock.schemas.serializers.chosen_schema import (
     MIGRATING,
     READING,
@@ -49,7 +49,7 @@ class JsonSchemaSerializer(RegistryUser):
         schema: JsonSchemaText | None = None,
         *,
         registry: RegistryClient | None = None,
-        references: Sequence[SchemaReference] = (),
+        references: Sequence[ReferencedVersion] = (),
         to_dict: Callable[[Any], Any] | None = None,
         settings: Mapping[str, object] | None = None,
         is_key: bool = False,
@@ -107,7 +107,7 @@ class JsonSchemaDeserializer(RegistryUser):
         schema: JsonSchemaText | None = None,
         *,
         registry: RegistryClient | None = None,
-        references: Sequence[SchemaReference] = (),
+        references: Sequence[ReferencedVersion] = (),
         from_dict: Callable[[Any], Any] | None = None,
         settings: Mapping[str, object] | None = None,
         is_key: bool = False,
@@ -177,7 +177,7 @@ class _FramedJson:
         return None if self.validator is None else first_error(self.validator, document)
 
 
-def new_json_schema(schema: JsonSchemaText, references: Sequence[SchemaReference]) -> NewSchema:
+def new_json_schema(schema: JsonSchemaText, references: Sequence[ReferencedVersion]) -> NewSchema:
     """A schema as it is registered."""
     text = schema if isinstance(schema, str) else json.dumps(schema)
     json_title(text)  # A text that is no JSON is refused before anybody is asked.

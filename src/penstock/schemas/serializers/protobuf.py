@@ -24,10 +24,9 @@ from penstock.schemas.protobuf import (
     ProtobufSchema,
     index_path,
 )
-from penstock.schemas.registry_client import NewSchema, RegistryClient, SchemaReference
+from penstock.schemas.registry_client import NewSchema, ReferencedVersion, RegistryClient
 from penstock.schemas.serializers.chosen_schema import READING, choose_schema, refuse_rules
 from penstock.schemas.serializers.registry_user import RegistryUser
-from penstock.schemas.serializers.settings import SerializerSettings
 from penstock.schemas.wire_header import (
     read_header,
     read_message_indexes,
@@ -92,10 +91,19 @@ class ProtobufSerializer(RegistryUser):
         )
         return found.data
 
+    def _files(self) -> "ProtobufFiles":
+        return ProtobufFiles(
+            registry=self.settings.registry,
+            auto_register=self.settings.auto_register,
+            normalize=self.settings.normalize,
+            skips_known=self._skips_known,
+            reference_subject=self._reference_subject,
+        )
+
     def _made(self, topic: str, descriptor: Descriptor) -> bytes:
         settings = self.settings
         registers = not settings.wants_latest and settings.schema_id is None
-        own = self._new(descriptor.file) if registers else None
+        own = self._files().new(descriptor.file) if registers else None
         chosen = choose_schema(settings, topic, own, descriptor.full_name)
         path = index_path(descriptor)
         if chosen.stored is not None:
@@ -103,24 +111,34 @@ class ProtobufSerializer(RegistryUser):
             path = ProtobufSchema.of(compiled, descriptor.full_name).index_path
         return write_header(chosen.schema_id) + write_message_indexes(path)
 
-    def _new(self, file: FileDescriptor) -> NewSchema:
-        """A file, once those that it imports are registered."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtobufFiles:
+    """Registers files after those that they import."""
+
+    registry: RegistryClient
+    auto_register: bool = True  # Else they must be there.
+    normalize: bool = False
+    skips_known: bool = True
+    reference_subject: Callable[[str], str] = str
+
+    def new(self, file: FileDescriptor) -> NewSchema:
+        """A file, ready to be registered once those that it imports are."""
         references = tuple(
             self._reference(imported)
             for imported in file.dependencies
-            if not (self._skips_known and imported.name.startswith(_KNOWN))
+            if not (self.skips_known and imported.name.startswith(_KNOWN))
         )
         text = base64.b64encode(file.serialized_pb).decode()
         return NewSchema(kind=SchemaKind.PROTOBUF, text=text, references=references)
 
-    def _reference(self, file: FileDescriptor) -> SchemaReference:
-        settings: SerializerSettings = self.settings
-        subject = self._reference_subject(file.name)
-        new = self._new(file)
-        if settings.auto_register:
-            settings.registry.register(subject, new, normalize=settings.normalize)
-        found = settings.registry.find(subject, new, normalize=settings.normalize)
-        return SchemaReference(name=file.name, subject=subject, version=found.version)
+    def _reference(self, file: FileDescriptor) -> ReferencedVersion:
+        subject = self.reference_subject(file.name)
+        new = self.new(file)
+        if self.auto_register:
+            self.registry.register(subject, new, normalize=self.normalize)
+        found = self.registry.find(subject, new, normalize=self.normalize)
+        return ReferencedVersion(name=file.name, subject=subject, version=found.version)
 
 
 class ProtobufDeserializer(RegistryUser):
