@@ -174,6 +174,7 @@ TOOLS = (
         ("schema-registry-start",),
         "start a schema registry",
     ),
+    Tool("rest", "servers.rest", ("kafka-rest-start",), "start a REST proxy"),
     Tool("lake", "pipelines.lake", (), "land topics in Delta, Iceberg and Parquet tables"),
     Tool("pipeline", "pipelines.pipeline", (), "run and watch pipelines on Spark"),
     Tool("spark", "pipelines.spark", (), "start the master or a worker of a Spark cluster"),
