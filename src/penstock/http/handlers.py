@@ -3,6 +3,15 @@
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["ASGIApp", "Request", "Response", "Route", "StreamingResponse"]
+__all__ = [
+    "ASGIApp",
+    "Receive",
+    "Request",
+    "Response",
+    "Route",
+    "Scope",
+    "Send",
+    "StreamingResponse",
+]
