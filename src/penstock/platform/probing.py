@@ -26,6 +26,17 @@ class DoorAnswer:
     problem: str | None = None  # None: it said nothing of the kind.
 
 
+class TakenPort(CommandError):
+    """Somebody else listens where one of our services is to listen."""
+
+    def __init__(self, door: Door) -> None:
+        super().__init__(
+            f"The {door.service} cannot listen on {door.host or '*'}:{door.port}, the port is "
+            f"taken: stop what listens there, or write another address in {door.setting}."
+        )
+        self.door = door
+
+
 AWAY = DoorAnswer(is_ready=False)
 READY = DoorAnswer(is_ready=True)
 
@@ -45,12 +56,9 @@ def is_free(host: str, port: int) -> bool:
 
 
 def refuse_taken(door: Door) -> None:
-    """CommandError if somebody else listens at a door already."""
+    """TakenPort if one cannot listen at a door."""
     if not is_free(door.host, door.port):
-        raise CommandError(
-            f"The {door.service} cannot listen on {door.host or '*'}:{door.port}, the port is "
-            f"taken: stop what listens there, or write another address in {door.setting}."
-        )
+        raise TakenPort(door)
 
 
 def ask(door: Door) -> DoorAnswer:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
 from penstock.errors import RetriableError
@@ -117,8 +118,9 @@ async def _wait_until_stopped_or_failed(
     stopping: asyncio.Event, following: "asyncio.Future[None]"
 ) -> None:
     told = asyncio.create_task(stopping.wait())
+    either: set[asyncio.Future[Any]] = {told, following}
     try:
-        await asyncio.wait({told, following}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if following.done():
             following.result()
     finally:
