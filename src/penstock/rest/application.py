@@ -12,26 +12,37 @@ from penstock.http.handlers import ASGIApp
 from penstock.http.service import Served, service
 from penstock.rest.errors import translate
 from penstock.rest.proxy import Proxy
-from penstock.rest.v2 import routes as v2
-from penstock.rest.v3 import routes as v3
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 _V3 = "/v3"
+_JSON = "application/json"
 
 
 @asynccontextmanager
 async def application(proxy: Proxy) -> AsyncIterator[ASGIApp]:
     """The application, for as long as what its routes hold is open."""
-    config = proxy.config
     async with AsyncExitStack() as stack:
-        older = await stack.enter_async_context(v2.routes(proxy)) if config.v2_enabled else []
-        newer = await stack.enter_async_context(v3.routes(proxy)) if config.v3_enabled else []
-        yield _ByVersion(
-            v2=service(older, _served(proxy, v2.OFFERED), translate=translate),
-            v3=service(newer, _served(proxy, v3.OFFERED), translate=translate),
-        )
+        yield _ByVersion(v2=await _v2(proxy, stack), v3=await _v3(proxy, stack))
+
+
+async def _v2(proxy: Proxy, stack: AsyncExitStack) -> ASGIApp:
+    if not proxy.config.v2_enabled:
+        return service([], Served(offered=[_JSON]))
+    from penstock.rest.v2 import routes as v2  # Not loaded where it is not served.
+
+    routes = await stack.enter_async_context(v2.routes(proxy))
+    return service(routes, _served(proxy, v2.OFFERED), translate=translate)
+
+
+async def _v3(proxy: Proxy, stack: AsyncExitStack) -> ASGIApp:
+    if not proxy.config.v3_enabled:
+        return service([], Served(offered=[_JSON]))
+    from penstock.rest.v3 import routes as v3  # Not loaded where it is not served.
+
+    routes = await stack.enter_async_context(v3.routes(proxy))
+    return service(routes, _served(proxy, v3.OFFERED), translate=translate)
 
 
 class _ByVersion:

@@ -4,10 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from penstock.rest.brokers import Brokers
 from penstock.rest.config import RestConfig
 from penstock.rest.producing import SharedProducer
+
+if TYPE_CHECKING:
+    from penstock.rest.payloads.schema_finder import SchemaFinder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +21,7 @@ class Proxy:
     config: RestConfig
     brokers: Brokers
     producer: SharedProducer
+    schemas: "SchemaFinder | None" = None  # None: there is no registry.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
@@ -27,4 +32,15 @@ class Proxy:
             Brokers.open(config.admin) as brokers,
             SharedProducer.open(config.producer) as producer,
         ):
-            yield cls(config=config, brokers=brokers, producer=producer)
+            schemas = _schema_finder(config)
+            yield cls(config=config, brokers=brokers, producer=producer, schemas=schemas)
+
+
+def _schema_finder(config: RestConfig) -> "SchemaFinder | None":
+    """Loaded where there is a registry: the languages of schemas take memory and time."""
+    if not config.registry_url:
+        return None
+    from penstock.rest.payloads.registry_access import RegistryAccess
+    from penstock.rest.payloads.schema_finder import SchemaFinder
+
+    return SchemaFinder(RegistryAccess.of(config))

@@ -28,7 +28,7 @@ def parse(schema: str | Schema, references: Sequence[str] = ()) -> Schema:
     """A checked schema with full names, and every named type written out wherever it is used."""
     try:
         named: dict[str, Any] = {}
-        for reference in references:
+        for reference in dict.fromkeys(references):
             fastavro.parse_schema(json.loads(reference), named_schemas=named)
         parsed = fastavro.parse_schema(_loaded(schema), named_schemas=named, expand=True)
     except UnknownType as error:
@@ -45,6 +45,21 @@ def parse_stored(stored: StoredSchema) -> Schema:
         return parse(stored.text, [reference.text for reference in stored.references])
     except SchemaError as error:
         raise SchemaError(f"schema {stored.schema_id}: {error}") from error
+
+
+def parse_compact(stored: StoredSchema) -> tuple[Schema, dict[str, Schema]]:
+    """A stored schema with full names, and its named types by name, each written out once."""
+    stored.expect(SchemaKind.AVRO)
+    named: dict[str, Schema] = {}
+    try:
+        for text in dict.fromkeys(reference.text for reference in stored.references):
+            fastavro.parse_schema(json.loads(text), named_schemas=named)
+        root = fastavro.parse_schema(_loaded(stored.text), named_schemas=named)
+    except UnknownType as error:
+        raise SchemaError(f"the Avro schema uses {error.name}, which it does not declare") from None
+    except (SchemaParseException, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SchemaError(f"this is not an Avro schema: {_reason(error)}") from error
+    return _without_marks(root), named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

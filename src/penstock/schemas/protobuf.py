@@ -71,9 +71,14 @@ class ProtobufSchema:
         return cls(descriptor_set=descriptor_set_of(descriptor.file), message=descriptor.full_name)
 
     @cached_property
+    def pool(self) -> descriptor_pool.DescriptorPool:
+        """All types of the set, by name."""
+        return load(self.descriptor_set)[0]
+
+    @cached_property
     def descriptor(self) -> Descriptor:
         """The message's description."""
-        return load(self.descriptor_set)[0].FindMessageTypeByName(self.message)
+        return self.pool.FindMessageTypeByName(self.message)
 
     @cached_property
     def message_class(self) -> type[Message]:

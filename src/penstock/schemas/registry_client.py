@@ -10,6 +10,7 @@ import binascii
 import json
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
@@ -94,7 +95,8 @@ class RegistryClient:
                 f"schema {schema_id} refers to version {one['version']} of {one['subject']}, "
                 "which the registry does not have"
             )
-        return self._stored(int(answer["id"]), answer, depth)
+        found = self._stored(int(answer["id"]), answer, depth)
+        return replace(found, name=str(one.get("name") or ""))
 
     def _get(self, path: str) -> Mapping[str, Any] | None:
         """The answer of the first registry that gives one; None if it has no such thing."""

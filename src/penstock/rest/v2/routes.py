@@ -5,11 +5,21 @@ from contextlib import asynccontextmanager
 
 from penstock.http.handlers import Route
 from penstock.rest.proxy import Proxy
-
-OFFERED = ("application/vnd.kafka.v2+json", "application/vnd.kafka+json", "application/json")
+from penstock.rest.v2.consumers import ConsumerRoutes
+from penstock.rest.v2.instances import ConsumerInstances
+from penstock.rest.v2.media import OFFERED as OFFERED
+from penstock.rest.v2.produce import ProduceRoutes
+from penstock.rest.v2.schemas import Schemas
+from penstock.rest.v2.topics import TopicRoutes
 
 
 @asynccontextmanager
 async def routes(proxy: Proxy) -> AsyncIterator[list[Route]]:
-    """The routes; what they hold, such as consumers, is closed at the end."""
-    yield []
+    """The routes; the consumers that clients have here are closed at the end."""
+    schemas = Schemas(proxy.schemas)
+    async with ConsumerInstances.open(proxy.config, schemas) as instances:
+        yield [
+            *TopicRoutes(proxy.brokers).routes(),
+            *ProduceRoutes(proxy, schemas).routes(),
+            *ConsumerRoutes(proxy.config, instances).routes(),
+        ]

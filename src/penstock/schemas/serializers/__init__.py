@@ -1,0 +1,1 @@
+"""Serializers and deserializers that work with a schema registry: Avro, JSON Schema, Protobuf."""
