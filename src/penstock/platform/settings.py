@@ -7,7 +7,7 @@ here, before anything starts.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -43,6 +43,8 @@ class ServiceKind:
     title: str
     bootstrap: str  # The setting that names the brokers.
     configure: Callable[[Mapping[str, str]], ServiceConfig]
+    # Settings that hold the address of another service, which is filled in where that one runs.
+    neighbours: Mapping[str, str] = field(default_factory=dict)
 
 
 LIGHT = (
@@ -57,6 +59,7 @@ LIGHT = (
         title="REST proxy",
         bootstrap="bootstrap.servers",
         configure=RestConfig.of,
+        neighbours={"schema.registry.url": "registry"},
     ),
 )
 NAMES = (BROKER, *(kind.name for kind in LIGHT))
@@ -150,7 +153,7 @@ def platform_settings(given: Mapping[str, str], directory: Path) -> PlatformSett
     for kind in LIGHT:
         if kind.name not in chosen:
             continue
-        services[kind.name] = _of_service(given, kind, brokers)
+        services[kind.name] = _of_service(given, kind, brokers, _addresses(doors))
         config = _configured(kind, services[kind.name])
         doors += _service_doors(kind, config)
         warnings += [f"{kind.name}.{warning}" for warning in config.warnings]
@@ -190,11 +193,20 @@ def _with_data(given: Mapping[str, str], directory: Path) -> dict[str, str]:
     return {**given, "log.dirs": str(directory / "data")}
 
 
-def _of_service(given: Mapping[str, str], kind: ServiceKind, brokers: str | None) -> dict[str, str]:
+def _of_service(
+    given: Mapping[str, str],
+    kind: ServiceKind,
+    brokers: str | None,
+    addresses: Mapping[str, str],
+) -> dict[str, str]:
+    """What was given for a service, and where it finds the others if nobody said so."""
     prefix = f"{kind.name}."
     own = {
         name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)
     }
+    for setting, service in kind.neighbours.items():
+        if service in addresses:
+            own.setdefault(setting, addresses[service])
     if own.get(kind.bootstrap):
         return own
     if brokers is None:
@@ -203,6 +215,14 @@ def _of_service(given: Mapping[str, str], kind: ServiceKind, brokers: str | None
             f"{CHOICE}={BROKER},{kind.name}"
         )
     return {**own, kind.bootstrap: brokers}
+
+
+def _addresses(doors: Iterable[Door]) -> dict[str, str]:
+    """The first address of each service."""
+    found: dict[str, str] = {}
+    for door in doors:
+        found.setdefault(door.service, door.address)
+    return found
 
 
 def _configured(kind: ServiceKind, given: Mapping[str, str]) -> ServiceConfig:

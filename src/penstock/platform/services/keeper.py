@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
@@ -19,10 +20,18 @@ log = logging.getLogger("penstock.services")
 class ServiceKeeper:
     """One service behind its switch."""
 
-    def __init__(self, switch: ServiceSwitch, runner: Runner, config: ServiceConfig) -> None:
+    def __init__(
+        self,
+        switch: ServiceSwitch,
+        runner: Runner,
+        config: ServiceConfig,
+        *,
+        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
         self._switch = switch
         self._runner = runner
         self._config = config
+        self._pause = pause
         self._opened: OpenService | None = None
         self._restarts = Restarts()
 
@@ -35,7 +44,7 @@ class ServiceKeeper:
                 await self._open()
             except Exception as error:  # noqa: BLE001  (whatever it is, the others go on)
                 self._tell(error, lived_s=clock() - began_s)
-            await asyncio.sleep(self._restarts.pause_s)
+            await self._pause(self._restarts.pause_s)
 
     def end_streams(self) -> None:
         """Before the server stops: answers that have no end would hold it up."""
