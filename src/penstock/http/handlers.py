@@ -1,12 +1,15 @@
 """What a handler is written with: Starlette's words, under one address for all services."""
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 __all__ = [
     "ASGIApp",
+    "BaseRoute",
+    "ClientDisconnect",
     "Receive",
     "Request",
     "Response",
@@ -14,4 +17,7 @@ __all__ = [
     "Scope",
     "Send",
     "StreamingResponse",
+    "WebSocket",
+    "WebSocketDisconnect",
+    "WebSocketRoute",
 ]

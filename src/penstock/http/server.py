@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _BACKLOG: Final = 512
 _LOOK_S: Final = 0.01
+_SOCKET_MESSAGE_BYTES_MAX: Final = 64 << 10  # Of what clients say on WebSockets.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,8 @@ def _settings(app: "ASGIApp", tls: ssl.SSLContext | None, limits: Limits) -> uvi
         app,
         loop="none",
         http=BoundedConnection,
-        ws="none",
+        ws="websockets-sansio",  # Loaded by the first server; docs/adr/0025-rest.md.
+        ws_max_size=_SOCKET_MESSAGE_BYTES_MAX,
         lifespan="off",  # A product enters what it needs around `serving`.
         log_config=None,
         log_level=logging.WARNING,

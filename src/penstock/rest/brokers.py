@@ -27,9 +27,9 @@ _TOPICS_KNOWN_MAX = 10_000
 class Brokers:
     """A few Admins and what they found out; used by one event loop."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
+    def __init__(self, settings: Mapping[str, str], admins: int = _ADMINS) -> None:
         self._settings = {"default.api.timeout.ms": "30000", **settings}
-        self._threads = ThreadPoolExecutor(_ADMINS, thread_name_prefix="rest-admin")
+        self._threads = ThreadPoolExecutor(admins, thread_name_prefix="rest-admin")
         self._free: queue.LifoQueue[Admin] = queue.LifoQueue()
         self._waiting = 0
         self._cluster_id: str | None = None
@@ -37,10 +37,12 @@ class Brokers:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Mapping[str, str]) -> AsyncIterator["Brokers"]:
+    async def open(
+        cls, settings: Mapping[str, str], *, admins: int = _ADMINS
+    ) -> AsyncIterator["Brokers"]:
         """Connections are made when there is something to ask."""
         Admin(settings).close()  # A setting that cannot be used is told before anything starts.
-        brokers = cls(settings)
+        brokers = cls(settings, admins)
         try:
             yield brokers
         finally:
@@ -64,17 +66,17 @@ class Brokers:
             self._cluster_id = found.cluster_id or ""
         return self._cluster_id
 
-    async def partition_count(self, topic: str) -> int:
+    async def partition_count(self, topic: str, *, may_create: bool = True) -> int:
         """How many partitions a topic has; UnknownTopicOrPartition if there is none.
 
-        A topic comes into being by this where the brokers create topics by themselves. What was
-        found holds for some seconds.
+        For one who writes, the topic comes into being by this where brokers create topics by
+        themselves. What was found holds for some seconds.
         """
         clock = asyncio.get_running_loop().time
         known = self._topics.get(topic)
         if known is not None and clock() < known[1]:
             return known[0]
-        count = await self.ask(lambda admin: _partition_count(admin, topic))
+        count = await self.ask(lambda admin: _partition_count(admin, topic, may_create))
         if len(self._topics) >= _TOPICS_KNOWN_MAX:
             self._topics.clear()
         self._topics[topic] = (count, clock() + _TOPIC_AGE_S)
@@ -101,8 +103,8 @@ class Brokers:
             self._free.put(admin)
 
 
-def _partition_count(admin: Admin, topic: str) -> int:
-    for found in admin.cluster.metadata([topic], allow_auto_creation=True).topics:
+def _partition_count(admin: Admin, topic: str, may_create: bool) -> int:
+    for found in admin.cluster.metadata([topic], allow_auto_creation=may_create).topics:
         # A topic that is just being created has partitions already, or is there a moment later.
         if found.error_code and not found.partitions:
             raise error_for(found.error_code, f"Topic {topic}: error {found.error_code}")

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 
 from penstock.http.bodies import read_body, served
-from penstock.http.errors import BadBody, NotAcceptable
+from penstock.http.errors import BadBody, NotAcceptable, UnsupportedMedia
 from penstock.http.handlers import Request, Response
-from penstock.http.negotiation import negotiated
+from penstock.http.negotiation import is_taken, negotiated
 
 
 def loads(text: bytes | bytearray | memoryview | str) -> Any:
@@ -26,6 +26,7 @@ def dumps(value: object) -> bytes:
 
 async def read_document(request: Request) -> dict[str, Any]:
     """The JSON object in the body of a request, within the bounds of its service."""
+    check_media(request)
     body = await read_body(request)
     try:
         found = loads(body)
@@ -34,6 +35,12 @@ async def read_document(request: Request) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadBody("The body is no JSON object.", code=400)
     return found
+
+
+def check_media(request: Request) -> None:
+    """A body that says it is something else is refused, so that no form of a web page is taken."""
+    if not is_taken(request.headers.get("content-type"), served(request).offered):
+        raise UnsupportedMedia("HTTP 415 Unsupported Media Type")
 
 
 def answer(request: Request, value: object, *, status: int = 200) -> Response:

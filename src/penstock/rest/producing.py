@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+from penstock.client.errors import KafkaTimeoutError
 from penstock.client.producer.polled import (
     ANY_PARTITION,
     NOW,
@@ -72,10 +73,16 @@ class SharedProducer:
         batch = SentBatch(len(records), lambda: self._finish(batch, done))
         self._due += 1
         self._keep_polling()
-        async with self._turn:
-            for index, record in enumerate(records):
-                while not self._queue(batch, index, record):
-                    await asyncio.sleep(_LOOK_S)
+        queued = 0
+        try:
+            async with self._turn:
+                for queued, record in enumerate(records):
+                    while not self._queue(batch, queued, record):
+                        await asyncio.sleep(_LOOK_S)
+        except asyncio.CancelledError:
+            for index in range(queued, len(records)):
+                batch.settle(index, KafkaTimeoutError("The request ended before there was room."))
+            raise
         return done
 
     def _queue(self, batch: SentBatch, index: int, record: Outgoing) -> bool:

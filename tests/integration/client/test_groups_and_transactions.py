@@ -102,6 +102,22 @@ def test_a_group_goes_on_where_it_left_off(broker: BrokerProcess, topic: str) ->
         assert [record.value for record in read(second, 1)] == [b"new"]
 
 
+@pytest.mark.parametrize("has_joined", [False, True])
+def test_who_leaves_a_group_can_be_assigned_partitions(
+    broker: BrokerProcess, topic: str, has_joined: bool
+) -> None:
+    """The group's word may still be on its way, and is no longer for the consumer to follow."""
+    with member(broker, topic) as consumer:
+        if has_joined:
+            read(consumer, 40)
+        consumer.unsubscribe()
+        partitions = [TopicPartition(topic, number) for number in (0, 1)]
+        consumer.assign(partitions)
+        consumer.seek_to_beginning(partitions)
+        assert {record.partition for record in read(consumer, 20)} == {0, 1}
+        assert consumer.assignment() == set(partitions)
+
+
 def test_consuming_and_producing_is_one_step(broker: BrokerProcess, topic: str) -> None:
     with (
         Producer[Any, Any](

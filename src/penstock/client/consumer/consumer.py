@@ -208,7 +208,7 @@ class Consumer(Generic[K, V]):
             wanted = [f"^{topics.pattern.removeprefix('^')}"]
         else:
             wanted = list(topics)
-        self._rebalance.listener = listener
+        self._rebalance.listener, self._rebalance.is_subscribed = listener, True
         self._subscription = frozenset(wanted)
         log.info("[%s] (Re-)joining group", self._who)
         self._call(
@@ -222,7 +222,7 @@ class Consumer(Generic[K, V]):
     def unsubscribe(self) -> None:
         """Leave the group's work, and give up partitions assigned by hand."""
         self._check_open()
-        self._subscription = frozenset()
+        self._subscription, self._rebalance.is_subscribed = frozenset(), False
         self._unapplied = False
         self._call(self._rd.unsubscribe)
         self._call(self._rd.unassign)
@@ -260,7 +260,7 @@ class Consumer(Generic[K, V]):
             self._apply_assignment(timeout_s)
             paused = self._positions.paused
             self._read_ahead.fill(
-                time.monotonic() + timeout_s, paused=paused, interrupt=self._check_wakeup
+                time.monotonic() + timeout_s, paused=paused, interrupt=self._between_slices
             )
             records = ConsumerRecords(self._read_ahead.take(self._take_record, paused=paused))
         if self._interceptors and records:
@@ -570,7 +570,11 @@ class Consumer(Generic[K, V]):
         finally:
             self._in_use.release()
 
-    def _check_wakeup(self) -> None:
+    def _between_slices(self) -> None:
+        """While a poll waits: hear of a wakeup, and give librdkafka back what it had to drop."""
+        if self._rebalance.has_declined:
+            self._rebalance.has_declined, self._unapplied = False, bool(self._positions.assigned)
+            self._apply_assignment(0.0)
         if self._wakeup.is_set():
             self._wakeup.clear()
             raise WakeupError("The consumer was woken up.")

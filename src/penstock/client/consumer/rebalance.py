@@ -44,12 +44,17 @@ class Rebalance:
         self._cooperative = cooperative
         self._who = who
         self.listener: RebalanceListener | None = None
+        self.is_subscribed = False
+        self.has_declined = False  # librdkafka has been told of no partitions at all.
         self.starting: frozenset[TopicPartition] = frozenset()  # librdkafka has not begun on them.
 
     def on_assigned(
         self, rd: confluent_kafka.Consumer, given: list[confluent_kafka.TopicPartition]
     ) -> None:
         """Take partitions, each from where the listener or the group says."""
+        if not self.is_subscribed:
+            self._decline(rd)
+            return
         came = librdkafka.our_partitions(given)
         log.info("[%s] Setting newly assigned partitions %s", self._who, _listed(came))
         self._positions.add(came)
@@ -87,6 +92,9 @@ class Rebalance:
         given: list[confluent_kafka.TopicPartition],
         method: str,
     ) -> None:
+        if not self.is_subscribed:
+            self._decline(rd)
+            return
         gone = librdkafka.our_partitions(given)
         log.info("[%s] Revoking previously assigned partitions %s", self._who, _listed(gone))
         if self.listener is not None:
@@ -96,6 +104,11 @@ class Rebalance:
         else:
             rd.unassign()
         self._forget(gone)
+
+    def _decline(self, rd: confluent_kafka.Consumer) -> None:
+        """The word of a group that was left since: librdkafka waits for an answer to it."""
+        rd.unassign()
+        self.has_declined = True
 
 
 def with_starts(

@@ -33,7 +33,7 @@ _ACLS = "/v3/clusters/{cluster:segment}/acls"
 _NEEDED_TO_DELETE = ("resource_type", "pattern_type", "operation", "permission")
 
 
-class AclRoutes:
+class RuleResources:
     """Handlers for one proxy."""
 
     def __init__(self, proxy: Proxy) -> None:

@@ -13,7 +13,7 @@ from penstock.rest.v3.replicas import replicas_of_broker
 _BROKERS = "/v3/clusters/{cluster:segment}/brokers"
 
 
-class ClusterRoutes:
+class ClusterResources:
     """Handlers for one proxy."""
 
     def __init__(self, proxy: Proxy) -> None:

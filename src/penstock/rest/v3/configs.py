@@ -53,7 +53,7 @@ class ConfigOwner:
 Owner = Callable[[Request, Links], ConfigOwner]
 
 
-class ConfigRoutes:
+class SettingResources:
     """Handlers for one proxy."""
 
     def __init__(self, proxy: Proxy) -> None:

@@ -18,7 +18,7 @@ _MEMBER = _GROUP + "/consumers/{consumer:segment}"
 _OF_PARTITION = "/{topic:segment}/partitions/{partition:segment}"
 
 
-class GroupRoutes:
+class GroupResources:
     """Handlers for one proxy."""
 
     def __init__(self, proxy: Proxy) -> None:

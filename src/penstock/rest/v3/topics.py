@@ -43,7 +43,7 @@ _PARTITIONS = _TOPIC + "/partitions"
 _PARTITION = _PARTITIONS + "/{partition:segment}"
 
 
-class TopicRoutes:
+class TopicResources:
     """Handlers for one proxy."""
 
     def __init__(self, proxy: Proxy) -> None:

@@ -1,0 +1,1 @@
+"""Live streams of a topic's records: SSE, NDJSON and WebSocket, resumed where they broke off."""
