@@ -3,8 +3,10 @@
 import signal
 
 from penstock.errors import CommandError
-from penstock.platform.child import send, wait_until
+from penstock.platform.child import is_alive, send, wait_until
 from penstock.platform.directory import PlatformDirectory
+
+_GLANCE_S = 5.0  # For a supervisor that is just starting to say who it is.
 
 
 def end_tree(directory: PlatformDirectory, *, timeout_s: float) -> bool:
@@ -15,18 +17,19 @@ def end_tree(directory: PlatformDirectory, *, timeout_s: float) -> bool:
     """
     if not directory.is_held():
         return False
-    wait_until(lambda: directory.state() is not None or not directory.is_held(), timeout_s=5)
+    wait_until(
+        lambda: directory.state() is not None or not directory.is_held(), timeout_s=_GLANCE_S
+    )
     state = directory.state()
-    if state is None:
-        return directory.is_held() and _outlasts(directory, timeout_s)
-    if not send(state.supervisor, signal.SIGTERM):
+    identities = () if state is None else (state.supervisor, *state.identities)
+    if state is not None and not send(state.supervisor, signal.SIGTERM):
         for identity in state.identities:  # Their supervisor was killed.
             send(identity, signal.SIGTERM)
-    return _outlasts(directory, timeout_s)
 
+    def has_ended() -> bool:
+        return not directory.is_held() and not any(map(is_alive, identities))
 
-def _outlasts(directory: PlatformDirectory, timeout_s: float) -> bool:
-    if not wait_until(lambda: not directory.is_held(), timeout_s=timeout_s):
+    if not wait_until(has_ended, timeout_s=timeout_s):
         raise CommandError(
             f"What runs in {directory.path} did not stop within {timeout_s:g} s; its logs are in "
             f"{directory.path / 'logs'}."

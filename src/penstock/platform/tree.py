@@ -181,7 +181,6 @@ class ProcessTree:
                 self._ask(one)
         if not self.is_up and all(one.is_ready for one in self._processes):
             self.is_up = True
-            self._write()
             self._on_up(self.state)
         self._write()
 

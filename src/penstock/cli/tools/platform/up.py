@@ -78,6 +78,7 @@ def _start_in_background(options: argparse.Namespace, argv: Sequence[str]) -> in
     from penstock.errors import CommandError
     from penstock.platform.child import end_of, penstock_command, wait_until
 
+    began_s = time.monotonic()
     directory = directory_given(options)
     log = directory.log_of("up")
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +102,9 @@ def _start_in_background(options: argparse.Namespace, argv: Sequence[str]) -> in
         raise CommandError(f"Not everything answers after {_START_S:g} s; see {log}.")
     if process.poll() is not None:
         raise CommandError(end_of(log, since=since))
-    print(end_of(log, since=since))
+    state = directory.state()
+    for line in () if state is None else up_lines(state, took_s=time.monotonic() - began_s):
+        print(line)
     print("It goes on in the background: `penstock status` shows it, `penstock down` stops it.")
     return 0
 
