@@ -3,7 +3,9 @@
 A serializer is an object with `serialize(topic, value)`, or a plain function of the value. It may
 have `configure(settings, is_key)` and `close()`. Configurations may name one by its Java class
 (`org.apache.kafka.common.serialization.LongSerializer`), by a short word (`long`, `json`) or by the
-place of a Python class (`shop.serde.PriceSerializer`).
+place of a Python class (`shop.serde.PriceSerializer`). Those that work with a schema registry have
+words (`avro`, `json-schema`, `protobuf`) and Confluent's class names; they are plug-ins like any
+other, loaded when a configuration names them.
 """
 
 import json
@@ -52,6 +54,16 @@ DeserializerOf: TypeAlias = (
 )
 
 _JAVA_PACKAGE = "org.apache.kafka.common.serialization."
+_CONFLUENT_PACKAGE = "io.confluent.kafka.serializers."
+# By word or class name, without what tells a serializer from a deserializer.
+_WITH_REGISTRY = {
+    "avro": "Avro",
+    "json-schema": "JsonSchema",
+    "protobuf": "Protobuf",
+    f"{_CONFLUENT_PACKAGE}KafkaAvro": "Avro",
+    f"{_CONFLUENT_PACKAGE}json.KafkaJsonSchema": "JsonSchema",
+    f"{_CONFLUENT_PACKAGE}protobuf.KafkaProtobuf": "Protobuf",
+}
 
 
 class ReadySerializer:
@@ -152,7 +164,7 @@ def _resolve(
         builtin = _builtin(given, method, settings, what)
         if builtin is not None:
             return None, builtin
-        given = load(given)
+        given = load(_place(given, method))
     if isinstance(given, type):
         given = given()
     configure(given, settings, is_key=what == "key")
@@ -165,12 +177,28 @@ def _resolve(
     raise ConfigError(f"the {what} {method[:-1]}er {given!r} has no method {method}")
 
 
+def _place(name: str, method: str) -> str:
+    """Where the class of a name is that is no built-in format."""
+    kind = _kind(method)
+    found = _WITH_REGISTRY.get(name.removesuffix(kind))
+    if found is not None:
+        return f"penstock.schemas.serializers.{found}{kind}"
+    if name.startswith(_CONFLUENT_PACKAGE):
+        known = ", ".join(f"{one}{kind}" for one in _WITH_REGISTRY if "." in one)
+        raise ConfigError(f"{name} has no counterpart here: choose from {known}")
+    return name
+
+
+def _kind(method: str) -> str:
+    return "Serializer" if method == "serialize" else "Deserializer"
+
+
 def _builtin(
     name: str, method: str, settings: Mapping[str, object], what: str
 ) -> Callable[[str, Any], Any] | None:
     """The built-in format of a Java class name or a short word; None for another class."""
     simple = name.removeprefix(_JAVA_PACKAGE)
-    kind = "Serializer" if method == "serialize" else "Deserializer"
+    kind = _kind(method)
     other = "Deserializer" if method == "serialize" else "Serializer"
     if simple.endswith(other) and not simple.endswith(kind):
         raise ConfigError(f"{name} is a {other.lower()}; here a {kind.lower()} is wanted")
@@ -178,9 +206,10 @@ def _builtin(
     if form is None:
         if name.startswith(_JAVA_PACKAGE):
             raise ConfigError(f"{name} has no counterpart here: choose from {', '.join(FORMATS)}")
-        if "." not in name and ":" not in name:
+        if "." not in name and ":" not in name and name not in _WITH_REGISTRY:
+            words = ", ".join((*FORMATS, *(one for one in _WITH_REGISTRY if "." not in one)))
             raise ConfigError(
-                f"{name!r} is no format: choose from {', '.join(FORMATS)}, "
+                f"{name!r} is no format: choose from {words}, "
                 "or name a class as package.module.ClassName"
             )
         return None

@@ -113,9 +113,23 @@ _WITHOUT_EFFECT = frozenset(
         "sasl.login.refresh.min.period.seconds sasl.login.refresh.buffer.seconds "
         "sasl.kerberos.kinit.cmd sasl.kerberos.ticket.renew.jitter "
         "sasl.kerberos.ticket.renew.window.factor sasl.kerberos.min.time.before.relogin "
-        "internal.throw.on.fetch.stable.offset.unsupported"
+        "internal.throw.on.fetch.stable.offset.unsupported "
+        "specific.avro.reader json.value.type json.key.type"
     )
 )
+
+# What serializers with a schema registry take, under Confluent's names.
+_OF_REGISTRY = frozenset(
+    _words(
+        "basic.auth.credentials.source basic.auth.user.info bearer.auth.token "
+        "auto.register.schemas use.latest.version use.latest.with.metadata use.schema.id "
+        "normalize.schemas latest.cache.ttl.sec subject.name.strategy key.subject.name.strategy "
+        "value.subject.name.strategy key.schema value.schema validate.strict.allow.default "
+        "json.fail.invalid.schema skip.known.types specific.protobuf.key.type "
+        "specific.protobuf.value.type"
+    )
+)
+_REGISTRY_PREFIX = "schema.registry."
 
 # A key of the other side, which old texts mix up: what was meant.
 _MEANT: dict[Role, dict[str, str]] = {
@@ -194,7 +208,8 @@ def known_keys(role: Role) -> set[str]:
     """Every key of Kafka's documentation that a client of this role takes."""
     changed = {key for key, (roles, _) in _CHANGED.items() if role in roles}
     same = {key for key, roles in _SAME.items() if role in roles}
-    return changed | same | set(_OURS[role]) | _WITHOUT_EFFECT
+    registry = _OF_REGISTRY | {f"{_REGISTRY_PREFIX}url"}
+    return changed | same | set(_OURS[role]) | _WITHOUT_EFFECT | registry
 
 
 def without_effect(key: str) -> bool:
@@ -242,7 +257,9 @@ def _check_side(key: str, role: Role) -> None:
 
 
 def _is_of_serializer(key: str) -> bool:
-    """`key.serializer.encoding` and the like are for the plug-in alone."""
+    """`key.serializer.encoding`, `schema.registry.url`: they are for the plug-in alone."""
+    if key in _OF_REGISTRY or key.startswith(_REGISTRY_PREFIX):
+        return True
     word = key.removeprefix("key.").removeprefix("value.")
     return word.startswith(("serializer.", "deserializer.")) and word != "serializer.class"
 

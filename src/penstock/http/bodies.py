@@ -1,8 +1,9 @@
 """Bodies of requests within bounds of size and time, and JSON out of and into them."""
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -20,6 +21,8 @@ from penstock.http.negotiation import is_taken, media_name, negotiated
 if TYPE_CHECKING:
     from penstock.http.service import Served
 
+_DROPPED_BYTES_MAX = 8 << 20
+_QUIET_S = 0.2
 SERVED = "penstock.served"  # Where a scope holds what its service takes and offers.
 
 
@@ -32,17 +35,34 @@ def served(request: Request) -> "Served":
 async def read_body(request: Request) -> bytes:
     """The whole body; HttpError if it is too large or too slow."""
     limits = served(request)
-    _check_length(request, limits.body_bytes_max)
+    pieces = request.stream()
     body = bytearray()
     try:
         async with asyncio.timeout(limits.body_timeout_s):
-            async for piece in request.stream():
+            _check_length(request, limits.body_bytes_max)
+            async for piece in pieces:
                 body += piece
                 if len(body) > limits.body_bytes_max:
                     raise BodyTooLarge(limits.body_bytes_max)
     except TimeoutError:
         raise BodyTooSlow(limits.body_timeout_s) from None
+    except BodyTooLarge:
+        body.clear()
+        await _drop(pieces)
+        raise
     return bytes(body)
+
+
+async def _drop(pieces: AsyncIterator[bytes]) -> None:
+    """Take in a little more: a client that is still sending would be cut off, and not answered."""
+    dropped = 0
+    with contextlib.suppress(TimeoutError):
+        while dropped < _DROPPED_BYTES_MAX:
+            async with asyncio.timeout(_QUIET_S):
+                piece = await anext(pieces, None)
+            if piece is None:
+                return
+            dropped += len(piece)
 
 
 async def read_json(request: Request, taken: Iterable[str] | None = None) -> Any:

@@ -205,9 +205,11 @@ def encoded(frame: "DataFrame", topic: Topic) -> "DataFrame":
         )
     chosen = topic.value if topic.value is not None and not isinstance(topic.value, str) else Json()
     if topic.key is None:
-        return encode(frame.select(f.struct("*").alias("value")), chosen)
+        rows = frame.select(f.struct("*").alias("value"))
+        return encode(rows, chosen, schema_topic=topic.name)
     key = f.col(topic.key).cast("string").alias("key")
-    return encode(frame.select(key, f.struct("*").alias("value")), chosen)
+    rows = frame.select(key, f.struct("*").alias("value"))
+    return encode(rows, chosen, schema_topic=topic.name)
 
 
 def _to_table(

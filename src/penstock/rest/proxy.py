@@ -43,4 +43,4 @@ def _schema_finder(config: RestConfig) -> "SchemaFinder | None":
     from penstock.rest.payloads.registry_access import RegistryAccess
     from penstock.rest.payloads.schema_finder import SchemaFinder
 
-    return SchemaFinder(RegistryAccess.of(config))
+    return SchemaFinder(RegistryAccess.of(config.registry_url, config.registry))

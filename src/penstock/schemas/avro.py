@@ -6,8 +6,8 @@ is faster where Arrow gives them their type anyway, and has room for years beyon
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ from penstock.schemas.lookup import SchemaKind, StoredSchema
 Schema: TypeAlias = Any  # A name, a list (union) or a mapping, as Avro's JSON has it.
 
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+_WITH_BYTES = PRIMITIVES - {"null"}
 NAMED = frozenset({"record", "error", "enum", "fixed"})
 _KEPT_LOGICAL = "decimal"  # Its digits are bytes, and the library turns them into numbers.
 
@@ -60,6 +61,83 @@ def parse_compact(stored: StoredSchema) -> tuple[Schema, dict[str, Schema]]:
     except (SchemaParseException, ValueError, TypeError, KeyError, AttributeError) as error:
         raise SchemaError(f"this is not an Avro schema: {_reason(error)}") from error
     return _without_marks(root), named
+
+
+def is_bytes(root: Schema) -> bool:
+    """Whether a value is nothing but bytes: serializers then write them without their length."""
+    return root == "bytes" or (isinstance(root, dict) and root["type"] == "bytes")
+
+
+def self_contained(root: Schema, named: Mapping[str, Schema]) -> Schema:
+    """A schema of `parse_compact` as one text: each named type written out where it comes first."""
+    seen: set[str] = set()
+
+    def written(schema: Schema) -> Schema:
+        if isinstance(schema, list):
+            return [written(branch) for branch in schema]
+        if isinstance(schema, str):
+            return schema if schema not in named or schema in seen else written(named[schema])
+        out = {key: value for key, value in schema.items() if not key.startswith("__")}
+        if schema["type"] in NAMED:
+            if schema["name"] in seen:
+                return schema["name"]
+            seen.add(schema["name"])
+        for key in ("items", "values"):
+            if key in out:
+                out[key] = written(out[key])
+        if "fields" in out:
+            out["fields"] = [{**one, "type": written(one["type"])} for one in out["fields"]]
+        return out
+
+    return written(root)
+
+
+def may_grow_without_bytes(root: Schema, named: Mapping[str, Schema]) -> bool:
+    """Whether few bytes can mean very much: types that contain themselves, items without bytes.
+
+    fastavro follows both without a limit, the first until the process has no stack left.
+    """
+    return _Growth(named).of(root)
+
+
+@dataclass(slots=True)
+class _Growth:
+    """Looks at every type once."""
+
+    named: Mapping[str, Schema]
+    above: set[str] = field(default_factory=set)
+    judged: dict[str, bool] = field(default_factory=dict)
+
+    def of(self, schema: Schema) -> bool:
+        if isinstance(schema, list):
+            return any(self.of(branch) for branch in schema)
+        if isinstance(schema, str):
+            return schema in self.named and self._of_named(schema)
+        if schema["type"] in NAMED:
+            return self._of_named(schema["name"])
+        if schema["type"] == "array" and not self._takes_bytes(schema["items"]):
+            return True
+        return any(self.of(part) for part in _parts(schema))
+
+    def _of_named(self, name: str) -> bool:
+        if name in self.above:
+            return True
+        if name not in self.judged:
+            self.above.add(name)
+            self.judged[name] = any(self.of(part) for part in _parts(self.named[name]))
+            self.above.discard(name)
+        return self.judged[name]
+
+    def _takes_bytes(self, schema: Schema) -> bool:
+        """Whether a value takes a byte at least, as far as one look tells."""
+        if isinstance(schema, str):
+            schema = self.named.get(schema, schema)
+        if isinstance(schema, dict) and schema["type"] in ("record", "error"):
+            fields = (one["type"] for one in schema["fields"])
+            return any(isinstance(one, str) and one in _WITH_BYTES for one in fields)
+        if isinstance(schema, dict) and schema["type"] == "fixed":
+            return bool(schema["size"])
+        return schema != "null" and not (isinstance(schema, dict) and schema["type"] == "null")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +186,8 @@ class AvroWriter:
     """Writes values by one schema."""
 
     schema: Schema
+    fills_defaults: bool = False  # A field that is not given gets its default.
+    strict: bool = True  # A field that the schema does not have is refused.
 
     @classmethod
     def of(cls, schema: Schema, *, plain: bool = False) -> "AvroWriter":
@@ -119,7 +199,13 @@ class AvroWriter:
         stream = BytesIO()
         stream.write(header)
         try:
-            fastavro.schemaless_writer(stream, self.schema, value, strict=True)
+            fastavro.schemaless_writer(
+                stream,
+                self.schema,
+                value,
+                strict=self.strict and not self.fills_defaults,
+                strict_allow_default=self.strict and self.fills_defaults,
+            )
         except Exception as error:
             raise EncodeError(f"the value is not of the Avro schema: {_reason(error)}") from error
         return stream.getvalue()

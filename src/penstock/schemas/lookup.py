@@ -22,6 +22,15 @@ class SchemaKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaRule:
+    """A rule of a data contract that is switched on."""
+
+    name: str
+    kind: str  # CEL, ENCRYPT, ...
+    mode: str  # WRITE, READ, WRITEREAD, UPGRADE, ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSchema:
     """A schema as it is stored, with those that it refers to."""
 
@@ -31,6 +40,7 @@ class StoredSchema:
     descriptor_set: bytes = b""  # Protobuf's compiled form; the last file is the schema's own.
     references: tuple["StoredSchema", ...] = ()  # In the order in which they must be read.
     name: str = ""  # What another schema calls it that refers to it.
+    rules: tuple[SchemaRule, ...] = ()
 
     def expect(self, kind: SchemaKind) -> "StoredSchema":
         """Itself, if it is of this kind."""

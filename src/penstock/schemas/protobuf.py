@@ -88,15 +88,7 @@ class ProtobufSchema:
     @cached_property
     def index_path(self) -> tuple[int, ...]:
         """Where in its file the message is declared."""
-        path: list[int] = []
-        here: Descriptor = self.descriptor
-        while True:
-            around = here.containing_type or here.file
-            names = [message.full_name for message in _declared(around)]
-            path.append(names.index(here.full_name))
-            if around is here.file:
-                return tuple(reversed(path))
-            here = around
+        return index_path(self.descriptor)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"descriptor_set": self.descriptor_set, "message": self.message}
@@ -109,6 +101,19 @@ class ProtobufSchema:
             raise DecodeError(f"the bytes are not a Protobuf message {self.message}") from error
         except RecursionError as error:
             raise DecodeError(f"the message {self.message} is nested too deeply") from error
+
+
+def index_path(descriptor: Descriptor) -> tuple[int, ...]:
+    """Where in its file a message is declared."""
+    path: list[int] = []
+    here = descriptor
+    while True:
+        around = here.containing_type or here.file
+        names = [message.full_name for message in _declared(around)]
+        path.insert(0, names.index(here.full_name))
+        if around is here.file:
+            return tuple(path)
+        here = around
 
 
 def load(descriptor_set: bytes) -> tuple[descriptor_pool.DescriptorPool, list[str]]:

@@ -43,8 +43,11 @@ def encode_binary(value: Any) -> bytes | None:
         return None
     if not isinstance(value, str):
         raise EncodeError(f"binary data is base64 in a string, not {_kind(value)}")
+    missing = -len(value) % 4  # The padding may be left out, but not be wrong.
+    if missing and value.endswith("="):
+        raise EncodeError("the data is not base64: Incorrect padding")
     try:
-        return binascii.a2b_base64(value, strict_mode=True)
+        return binascii.a2b_base64(value + "=" * missing, strict_mode=True)
     except ValueError as error:
         raise EncodeError(f"the data is not base64: {error}") from None
 

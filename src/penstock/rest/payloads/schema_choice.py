@@ -4,19 +4,14 @@ Pure: what is asked of a registry follows from the choice, and `schema_finder` a
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from penstock.schemas.errors import SchemaError
 from penstock.schemas.lookup import SchemaKind
 from penstock.schemas.subject_names import SubjectNameStrategy, topic_name
 
-
-@dataclass(frozen=True, slots=True)
-class SchemaReference:
-    """Another schema that a text mentions under a name."""
-
-    name: str
-    subject: str
-    version: int
+if TYPE_CHECKING:
+    from penstock.schemas.registry_client import ReferencedVersion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +24,7 @@ class SchemaChoice:
     schema_id: int | None = None
     version: int | None = None
     text: str | None = None
-    references: tuple[SchemaReference, ...] = ()  # Of the text.
+    references: tuple["ReferencedVersion", ...] = ()  # Of the text.
     subject: str | None = None  # None: as the strategy says.
     strategy: SubjectNameStrategy = topic_name
 

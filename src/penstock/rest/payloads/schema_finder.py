@@ -8,16 +8,17 @@ come from outside.
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from penstock.rest.payloads.record_names import name_in_text, name_of
-from penstock.rest.payloads.schema_choice import SchemaChoice, SchemaReference
+from penstock.rest.payloads.schema_choice import SchemaChoice
 from penstock.schemas.documents.codec import DocumentCodec, document_codec
 from penstock.schemas.errors import SchemaError
 from penstock.schemas.lookup import SchemaKind, StoredSchema
+from penstock.schemas.registry_client import NewSchema
 
 T = TypeVar("T")
 
@@ -31,7 +32,7 @@ class RegisteredAt(NamedTuple):
 
     schema_id: int
     subject: str
-    version: int | None  # None: the registry did not say.
+    version: int | None  # None: the schema was named by its id.
 
 
 class SchemaRegistry(Protocol):
@@ -40,15 +41,10 @@ class SchemaRegistry(Protocol):
     def by_id(self, schema_id: int) -> StoredSchema:
         """The schema of an id; raises UnknownSchema."""
 
-    def place_of(self, schema_id: int, subject: str) -> RegisteredAt:
-        """The version that an id has in a subject, if it has one there."""
-
     def at_version(self, subject: str, version: int | None) -> RegisteredAt:
         """A version of a subject, or (None) the latest."""
 
-    def register(
-        self, subject: str, kind: SchemaKind, text: str, references: Sequence[SchemaReference]
-    ) -> RegisteredAt:
+    def register(self, subject: str, schema: NewSchema) -> RegisteredAt:
         """The place of a schema in a subject, a new one if it has none."""
 
 
@@ -116,12 +112,13 @@ class SchemaFinder:
     def _place(self, choice: SchemaChoice) -> RegisteredAt:
         if choice.schema_id is not None:
             subject = choice.subject_of(self._known_by_id(choice.schema_id).record)
-            return self._registry.place_of(choice.schema_id, subject)
+            return RegisteredAt(choice.schema_id, subject, None)
         if choice.text is None:
             return self._registry.at_version(choice.subject_of(None), choice.version)
         assert choice.kind is not None
         subject = choice.subject_of(name_in_text(choice.kind, choice.text))
-        return self._registry.register(subject, choice.kind, choice.text, choice.references)
+        new = NewSchema(kind=choice.kind, text=choice.text, references=choice.references)
+        return self._registry.register(subject, new)
 
 
 class _ById(NamedTuple):

@@ -119,7 +119,8 @@ class ConsumerRoutes:
     async def _commit(self, request: Request) -> Response:
         document = await read_document(request)
         wanted = offset_list(document) if document else None
-        await self._use(request, lambda instance: instance.commit(wanted))
+        waits = request.query_params.get("async", "").lower() != "true"
+        await self._use(request, lambda instance: instance.commit(wanted, waits=waits))
         return answer(request, [])
 
     async def _committed(self, request: Request) -> Response:

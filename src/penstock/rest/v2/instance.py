@@ -204,7 +204,9 @@ class ConsumerInstance:
 
     # Committing ------------------------------------------------------------------------------
 
-    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None) -> None:
+    def commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, *, waits: bool = True
+    ) -> None:
         """Commit the records that are named, or all that the client was given.
 
         As Confluent has it, a record is named by its own offset: the next one is committed.
@@ -216,7 +218,7 @@ class ConsumerInstance:
                 at: OffsetAndMetadata(one.offset + 1, one.metadata) for at, one in offsets.items()
             }
         if wanted:
-            self._consumer.commit(wanted)
+            (self._consumer.commit if waits else self._consumer.commit_async)(wanted)
             self._committed_s = self._clock()
 
     def committed(

@@ -7,6 +7,7 @@ time out. How many there may be is bounded: each is a client with threads of its
 
 import asyncio
 import logging
+import resource
 import uuid
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +37,8 @@ _DEFAULTS = {
     "queued.max.messages.kbytes": "2048",
     "statistics.interval.ms": "0",
 }
+_DESCRIPTORS = 10  # What one of them has open: sockets to brokers, pipes between its threads.
+_OTHER_DESCRIPTORS = 300  # For all else that the process has open.
 _WAITING_MAX = 32  # Requests that may wait for their turn at one instance.
 _CLOSING_MAX = 32  # Instances that leave their groups at the same time.
 _LOOK_S = 1.0
@@ -65,6 +68,7 @@ class ConsumerInstances:
     def __init__(self, config: RestConfig, schemas: Schemas) -> None:
         self._config = config
         self._schemas = schemas
+        self._count_max = min(config.consumers_max, _descriptor_room(config.consumers_max))
         self._held: dict[InstanceId, _Held | None] = {}  # None: it is being made.
         # As many as can wait for records at once; a thread is made when one is needed.
         self._threads = ThreadPoolExecutor(
@@ -91,10 +95,13 @@ class ConsumerInstances:
         key = InstanceId(group, name)
         if key in self._held:
             raise ConsumerAlreadyExists
-        if len(self._held) >= self._config.consumers_max:
+        if len(self._held) >= self._count_max:
+            why = "consumer.instances.max allows"
+            if self._count_max < self._config.consumers_max:
+                why = "the limit of open files of its process leaves room for"
             raise TooManyRequests(
-                f"This proxy holds {self._config.consumers_max} consumer instances, the most that "
-                "consumer.instances.max allows. Delete one, or try again later."
+                f"This proxy holds {self._count_max} consumer instances, the most that {why}. "
+                "Delete one, or try again later."
             )
         self._held[key] = None  # The place is taken while the consumer is made.
         try:
@@ -209,3 +216,13 @@ class ConsumerInstances:
                 wake()
             await asyncio.wait({running})
             raise
+
+
+def _descriptor_room(wanted: int) -> int:
+    """How many instances fit below the limit of open files, which is raised as far as it goes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted * _DESCRIPTORS + _OTHER_DESCRIPTORS
+    if soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(1, (soft - _OTHER_DESCRIPTORS) // _DESCRIPTORS)

@@ -6,12 +6,15 @@ not a wish that is passed over.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.client.values import OffsetAndMetadata, TopicPartition
 from penstock.rest.errors import InvalidConsumerConfig, RestError, UnprocessableRequest
 from penstock.rest.payloads.formats import EmbeddedFormat
-from penstock.rest.payloads.schema_choice import SchemaChoice, SchemaReference
+from penstock.rest.payloads.schema_choice import SchemaChoice
+
+if TYPE_CHECKING:
+    from penstock.schemas.registry_client import ReferencedVersion
 
 PARTITION_MAX = 2**31 - 1
 OFFSET_MAX = 2**63 - 2  # One more must still be an offset.
@@ -46,7 +49,7 @@ class SentSchema:
 
     text: str | None = None
     schema_id: int | None = None
-    references: tuple[SchemaReference, ...] = ()
+    references: tuple["ReferencedVersion", ...] = ()
 
     @property
     def is_given(self) -> bool:
@@ -183,9 +186,13 @@ def _sent_schema(document: Mapping[str, Any], side: str) -> SentSchema:
     )
 
 
-def _references(given: Any) -> tuple[SchemaReference, ...]:
+def _references(given: Any) -> tuple["ReferencedVersion", ...]:
     if not isinstance(given, list):
         raise UnprocessableRequest("references must be a list")
+    if not given:
+        return ()
+    from penstock.schemas.registry_client import ReferencedVersion  # It loads Protobuf.
+
     found = []
     for one in given:
         if not isinstance(one, dict) or not all(
@@ -193,7 +200,7 @@ def _references(given: Any) -> tuple[SchemaReference, ...]:
         ):
             raise UnprocessableRequest("a reference has a name, a subject and a version")
         version = _bounded(one.get("version"), "version", PARTITION_MAX)
-        found.append(SchemaReference(one["name"], one["subject"], version))
+        found.append(ReferencedVersion(name=one["name"], subject=one["subject"], version=version))
     return tuple(found)
 
 

@@ -4,14 +4,17 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from penstock.client.errors import BrokerUnreachableError
 from penstock.rest.errors import InvalidSchema, RestError
 from penstock.rest.payloads.schema_choice import SchemaChoice
 from penstock.schemas.errors import DecodeError, SchemaError, UnknownSchema
+from penstock.schemas.registry_http import RegistryRefused, RegistryUnreachable
 from penstock.schemas.wire_header import read_header
 
 if TYPE_CHECKING:  # What knows the languages of schemas is loaded where there is a registry.
     from penstock.rest.payloads.schema_finder import FoundSchema, SchemaFinder
+
+
+_INVALID = 422  # The registry's status for a schema that makes no sense.
 
 
 class SchemaLookupFailed(RestError):
@@ -32,7 +35,11 @@ class Schemas:
         try:
             known = finder.known(choice)
             return known if known is not None else await asyncio.to_thread(finder.find, choice)
-        except (UnknownSchema, BrokerUnreachableError) as error:
+        except (UnknownSchema, RegistryUnreachable) as error:
+            raise SchemaLookupFailed(f"Schema registration or lookup failed: {error}") from None
+        except RegistryRefused as error:
+            if error.status == _INVALID:
+                raise InvalidSchema(f"Invalid schema: {error.message}") from None
             raise SchemaLookupFailed(f"Schema registration or lookup failed: {error}") from None
         except SchemaError as error:
             raise InvalidSchema(f"Invalid schema: {error}") from None

@@ -193,6 +193,7 @@ def summary_document(links: Links, group_id: str, lags: list[PartitionLag]) -> D
     """The worst partition of a group, and the lag of all."""
     worst = max(lags, key=lambda one: one.lag)
     group = ("consumer-groups", group_id)
+    reader = (*group, "consumers", *filter(None, [worst.consumer_id]))  # Maybe nobody reads now.
     fields = {
         "cluster_id": links.cluster_id,
         "consumer_group_id": group_id,
@@ -203,7 +204,7 @@ def summary_document(links: Links, group_id: str, lags: list[PartitionLag]) -> D
         "max_lag_partition_id": worst.at.partition,
         "max_lag": worst.lag,
         "total_lag": sum(one.lag for one in lags),
-        "max_lag_consumer": links.related(*group, "consumers", worst.consumer_id),
+        "max_lag_consumer": links.related(*reader),
         "max_lag_partition": links.related(
             "topics", worst.at.topic, "partitions", worst.at.partition
         ),

@@ -101,7 +101,8 @@ class RecordReader:
             return None, b""
         if type(given) is not dict:
             raise BadRequest(f"The {_side_name(is_key)} is not an object with type and data.")
-        plain = _PLAIN.get(given.get("type"))  # type: ignore[arg-type]
+        word = given.get("type")
+        plain = _PLAIN.get(word) if type(word) is str else None
         if plain is None:
             return self._with_schema(given, is_key)
         format_, encode = plain
@@ -166,7 +167,7 @@ def schema_choice(topic: str, given: Mapping[str, Any], *, is_key: bool) -> Sche
         if not isinstance(word, str) or word not in EmbeddedFormat.__members__:
             raise BadRequest(f"type {word!r} is not one of {', '.join(EmbeddedFormat)}.")
         kind = EmbeddedFormat(word).kind
-    strategy = given.get("subject_name_strategy") or "TOPIC_NAME"
+    strategy = _typed(given, "subject_name_strategy", str) or "TOPIC_NAME"
     if strategy not in _STRATEGIES:
         raise BadRequest(f"subject_name_strategy is not one of {', '.join(_STRATEGIES)}.")
     try:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
-from penstock.schemas.avro import NAMED, Schema, parse_compact
+from penstock.schemas.avro import NAMED, Schema, is_bytes, parse_compact
 from penstock.schemas.errors import DecodeError, EncodeError, SchemaError
 from penstock.schemas.lookup import SchemaKind, StoredSchema
 from penstock.schemas.wire_header import HEADER_BYTES, read_header, write_header
@@ -39,11 +39,12 @@ class AvroDocuments:
     def of(cls, stored: StoredSchema) -> "AvroDocuments":
         """From a schema that a lookup found."""
         root, named = parse_compact(stored.expect(SchemaKind.AVRO))
+        alone = is_bytes(root)
         return cls(
             schema_id=stored.schema_id,
             header=write_header(stored.schema_id),
-            write=_Writers(named).of(root),
-            read=_Readers(named).of(root),
+            write=_write_rest if alone else _Writers(named).of(root),
+            read=_read_rest if alone else _Readers(named).of(root),
         )
 
     def encode(self, document: Any) -> bytes:
@@ -60,15 +61,29 @@ class AvroDocuments:
     def decode(self, data: bytes) -> Any:
         """The document in bytes with a header."""
         read_header(data)
-        source = _Input(data=data, at=HEADER_BYTES, items_left=len(data) + _EMPTY_ITEMS_MAX)
-        try:
-            document = self.read(source)
-        except RecursionError:
-            raise DecodeError("the value is nested too deeply") from None
-        left = len(data) - source.at
-        if left:
-            raise DecodeError(f"{left} bytes are left over behind the Avro value")
-        return document
+        return _read_whole(self.read, data)
+
+
+def avro_check(root: Schema, named: Mapping[str, Schema]) -> Callable[[bytes], None]:
+    """Refuses values, with their header, that are deeper or longer than is good for a decoder."""
+    read = _Readers(named).of(root)
+
+    def check(data: bytes) -> None:
+        _read_whole(read, data)
+
+    return check
+
+
+def _read_whole(read: Read, data: bytes) -> Any:
+    source = _Input(data=data, at=HEADER_BYTES, items_left=len(data) + _EMPTY_ITEMS_MAX)
+    try:
+        document = read(source)
+    except RecursionError:
+        raise DecodeError("the value is nested too deeply") from None
+    left = len(data) - source.at
+    if left:
+        raise DecodeError(f"{left} bytes are left over behind the Avro value")
+    return document
 
 
 class _Misfit(Exception):
@@ -235,6 +250,15 @@ def _write_bytes(document: Any, out: bytearray) -> None:
     data = _as_bytes(document)
     _write_long(len(data), out)
     out += data
+
+
+def _write_rest(document: Any, out: bytearray) -> None:
+    """Bytes that are the whole value have no length in front, as serializers write them."""
+    out += _as_bytes(document)
+
+
+def _read_rest(source: "_Input") -> str:
+    return source.take(len(source.data) - source.at).decode("latin-1")
 
 
 def _as_bytes(document: Any) -> bytes:

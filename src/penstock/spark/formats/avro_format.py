@@ -5,7 +5,7 @@ header, are resolved to it by Avro's rules: added fields get their defaults, num
 follow aliases. What cannot be resolved is a record that cannot be decoded.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,8 @@ from pyspark.sql import types as t
 from penstock.schemas import avro
 from penstock.schemas.errors import EncodeError, SchemaError
 from penstock.schemas.lookup import SchemaLookup
+from penstock.schemas.registry_client import RegistryClient
+from penstock.schemas.serializers.avro import new_avro
 from penstock.schemas.wire_header import HEADER_BYTES, read_header, write_header
 from penstock.spark.formats.avro_types import Mapped, avro_schema, mapped, target_of
 from penstock.spark.formats.format import (
@@ -26,6 +28,7 @@ from penstock.spark.formats.format import (
     encode_each,
     rows_of,
 )
+from penstock.spark.formats.registering import registered_id, subject_of
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,18 @@ class Avro(Format):
     have the five-byte header, and `schema` or the schema of `schema_id` tells the columns;
     `schema_id` is also what is written. `writer_schema` is for bare values that another schema
     wrote than the one wanted.
+
+    Written with a `RegistryClient` and no `schema_id`, the schema, or that of the column where none
+    is given, is registered first, under `subject` or the topic's own; with `register=False` it
+    must be there.
     """
 
     schema: Any = None
     lookup: SchemaLookup | None = None
     schema_id: int | None = None
     writer_schema: Any = None
+    subject: str | None = None
+    register: bool = True
     name = "Avro"
 
     def __post_init__(self) -> None:
@@ -70,6 +79,18 @@ class Avro(Format):
     def decoder(self) -> ValueDecoder:
         return AvroDecoder(self)
 
+    def for_writing(self, spark_type: t.DataType, topic: str | None, *, is_key: bool) -> "Avro":
+        if not isinstance(self.lookup, RegistryClient) or self.schema_id is not None:
+            return self
+        schema = self.schema if self.schema is not None else avro_schema(spark_type)
+        schema_id = registered_id(
+            self.lookup,
+            new_avro(schema, ()),
+            subject_of(self.subject, topic, is_key=is_key),
+            register=self.register,
+        )
+        return replace(self, schema=schema, schema_id=schema_id)
+
     def encoder(self, spark_type: t.DataType) -> ValueEncoder:
         if self.lookup is not None and self.schema_id is None:
             raise SchemaError("to write Avro with a header, give the id of its schema: schema_id=")
@@ -78,7 +99,7 @@ class Avro(Format):
         return AvroEncoder(schema, header)
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("schema", "lookup", "schema_id", "writer_schema")
+        names = ("schema", "lookup", "schema_id", "writer_schema", "subject", "register")
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -31,6 +31,7 @@ def encode(
     key: str | Sequence[str] | None = None,
     key_format: Format | None = None,
     topic: str | None = None,
+    schema_topic: str | None = None,
 ) -> DataFrame:
     """Records of the frame's rows: key, value, and topic, partition, headers where there are any.
 
@@ -41,6 +42,9 @@ def encode(
     all columns that are not key, topic, partition or headers. `key` is likewise a column or
     several, by default the column `key` if there is one. With a column `dead_letter` (see
     `decode`), dead letters stand in the place of their rows, and `topic` is that of the others.
+
+    A format with a registry registers its schema here, once, under the subject of `topic`; where
+    the topic is said elsewhere, as by an option of the writer, `schema_topic` names it.
     """
     if set(PLACE[:3]) <= set(frame.columns):
         frame = frame.drop(*(name for name in PLACE if name not in _named(value, key)))
@@ -54,7 +58,7 @@ def encode(
         formats["key"] = key_format or Raw()
     aside = [f.col(name) for name in ASIDE if name in frame.columns]
     chosen = frame.select(*(column.alias(name) for name, column in columns.items()), *aside)
-    encoded = _encoded(chosen, formats)
+    encoded = _encoded(chosen, formats, schema_topic or topic)
     if is_good is not None:
         return in_place_of_rows(encoded, topic)
     return encoded if topic is None else encoded.withColumn("topic", topic_of(encoded, topic))
@@ -88,10 +92,11 @@ def _column(frame: DataFrame, names: str | Sequence[str], is_good: Column | None
     return column if is_good is None else f.when(is_good, column)
 
 
-def _encoded(frame: DataFrame, formats: Mapping[str, Format]) -> DataFrame:
+def _encoded(frame: DataFrame, formats: Mapping[str, Format], topic: str | None) -> DataFrame:
     types = {name: frame.schema[name].dataType for name in formats}
     left: dict[str, Format] = {}
-    for name, one in formats.items():
+    for name, given in formats.items():
+        one = given.for_writing(types[name], topic, is_key=name == "key")
         expression = one.expression(f.col(name), types[name])
         if expression is None:
             left[name] = one

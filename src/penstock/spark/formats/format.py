@@ -73,6 +73,11 @@ class Format(ABC):
         what the data look like."""
         return self
 
+    def for_writing(self, spark_type: t.DataType, topic: str | None, *, is_key: bool) -> "Format":
+        """The format with what must be done once, on the driver, before values of this type are
+        written: their schema is registered. None: the topic is not known yet."""
+        return self
+
     def expression(self, value: Column, spark_type: t.DataType) -> Column | None:
         """How Spark itself encodes it; None: `encoder` does."""
         return None

@@ -6,8 +6,9 @@ its own; if the buffer then has as many rows as there are values and every list 
 and values are the same. Anything else is decoded value by value, with a reason for each bad one.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,8 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from penstock.schemas.errors import DecodeError, SchemaError
+from penstock.schemas.registry_client import RegistryClient
+from penstock.schemas.serializers.json_schema import new_json_schema
 from penstock.schemas.wire_header import HEADER_BYTES, read_header, write_header
 from penstock.spark.formats.format import (
     DecodedValues,
@@ -26,7 +29,9 @@ from penstock.spark.formats.format import (
     decode_each,
     spark_type_of,
 )
+from penstock.spark.formats.json_schema_types import json_schema_of
 from penstock.spark.formats.json_values import converter, infer, loads
+from penstock.spark.formats.registering import registered_id, subject_of
 
 SAMPLE_ROWS = 1_000
 _ALONE_MAX = 64  # So few values are not worth another attempt to read them together.
@@ -55,13 +60,27 @@ class Json(Format):
     Without a schema, the first records of a batch DataFrame tell it; for a stream, give
     `Json(infer_json(batch_frame))`. With `framed`, values have the five-byte header of a schema
     registry; `schema_id` is what to write into it.
+
+    With `registry` values have the header, and the schema of what is written is registered first,
+    under `subject` or the topic's own: `json_schema`, or what the column's type says as JSON
+    Schema. With `register=False` it must be there.
     """
 
     schema: t.DataType | str | None = None
     framed: bool = False
     schema_id: int | None = None
     null_fields: bool = False  # Whether fields that are null are written.
+    registry: RegistryClient | None = None
+    json_schema: str | Mapping[str, Any] | None = None
+    subject: str | None = None
+    register: bool = True
     name = "JSON"
+
+    def __post_init__(self) -> None:
+        if self.registry is not None:
+            object.__setattr__(self, "framed", True)
+        elif self.json_schema is not None:
+            raise SchemaError("json_schema means nothing without registry=...")
 
     def spark_type(self) -> t.DataType:
         if self.schema is None:
@@ -78,6 +97,20 @@ class Json(Format):
 
     def decoder(self) -> ValueDecoder:
         return JsonDecoder(self.spark_type(), framed=self.framed)
+
+    def for_writing(self, spark_type: t.DataType, topic: str | None, *, is_key: bool) -> "Json":
+        if self.registry is None or self.schema_id is not None:
+            return self
+        schema = self.json_schema
+        if schema is None:
+            schema = json_schema_of(spark_type, null_fields=self.null_fields)
+        schema_id = registered_id(
+            self.registry,
+            new_json_schema(schema, ()),
+            subject_of(self.subject, topic, is_key=is_key),
+            register=self.register,
+        )
+        return replace(self, schema_id=schema_id)
 
     def expression(self, value: Column, spark_type: t.DataType) -> Column:
         if not isinstance(spark_type, (t.StructType, t.ArrayType, t.MapType)):

@@ -5,7 +5,7 @@ newer version of it, by field numbers. The header is checked all the same: a val
 message would be read as nonsense without an error.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from pyspark.sql import types as t
 from penstock.schemas.errors import DecodeError, EncodeError, SchemaError
 from penstock.schemas.lookup import SchemaKind, SchemaLookup
 from penstock.schemas.protobuf import Message, ProtobufSchema
+from penstock.schemas.registry_client import RegistryClient
+from penstock.schemas.serializers.protobuf import ProtobufFiles
 from penstock.schemas.wire_header import (
     read_header,
     read_message_indexes,
@@ -33,6 +35,7 @@ from penstock.spark.formats.format import (
     rows_of,
 )
 from penstock.spark.formats.protobuf_types import filler, loader, spark_type
+from penstock.spark.formats.registering import registered_id, subject_of
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class Protobuf(Format):
     `framed` values have the five-byte header and the message indexes. With `lookup` the header's
     schema is looked up, which also finds messages that moved inside their file; `schema_id` is what
     to write, and stands for the descriptor set where none is given.
+
+    Written with a `RegistryClient` and no `schema_id`, the message's file is registered first,
+    after those that it imports, under `subject` or the topic's own; with `register=False` it must
+    be there.
     """
 
     descriptor_set: bytes | str | Path | type[Message] | None = None
@@ -50,6 +57,8 @@ class Protobuf(Format):
     framed: bool = False
     lookup: SchemaLookup | None = None
     schema_id: int | None = None
+    subject: str | None = None
+    register: bool = True
     name = "Protobuf"
 
     def __post_init__(self) -> None:
@@ -84,6 +93,15 @@ class Protobuf(Format):
     def decoder(self) -> ValueDecoder:
         return ProtobufDecoder(self)
 
+    def for_writing(self, spark_type: t.DataType, topic: str | None, *, is_key: bool) -> "Protobuf":
+        if not isinstance(self.lookup, RegistryClient) or self.schema_id is not None:
+            return self
+        subject = subject_of(self.subject, topic, is_key=is_key)
+        files = ProtobufFiles(registry=self.lookup, auto_register=self.register)
+        new = files.new(self.schema.descriptor.file)
+        schema_id = registered_id(self.lookup, new, subject, register=self.register)
+        return replace(self, schema_id=schema_id)
+
     def encoder(self, spark_type: t.DataType) -> ValueEncoder:
         if self.framed and self.schema_id is None:
             raise SchemaError("to write framed Protobuf, give the id of its schema: schema_id=...")
@@ -93,8 +111,7 @@ class Protobuf(Format):
         return ProtobufEncoder(self.schema, header, self.spark_type())
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("descriptor_set", "message", "framed", "lookup", "schema_id")
-        return {name: getattr(self, name) for name in names}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -41,9 +41,10 @@ class StreamReader:
         """Give it something; position: where it can resume after that."""
         if self.end_reason is not None:
             return
+        is_behind = bool(self._waiting)  # Who waits for us may get more than that at once.
         self._waiting.append((frames, position))
         self._waiting_bytes += len(frames)
-        if self._waiting_bytes > self._buffer_bytes:
+        if is_behind and self._waiting_bytes > self._buffer_bytes:
             self.end("slow")
         self._wake()
 
