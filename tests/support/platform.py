@@ -34,7 +34,6 @@ class UpProcess(ServerProcess):
             "registry.listeners": f"http://{HOST}:{self.ports['registry']}",
             "rest.listeners": f"http://{HOST}:{self.ports['rest']}",
             "offsets.topic.num.partitions": "1",
-            "rest.schema.registry.url": "",
             **(settings or {}),
         }
         self.seen: set[ProcessIdentity] = set()  # Every process that was ever in the tree.
