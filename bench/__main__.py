@@ -38,6 +38,7 @@ from bench.rows import (
     scale,
     spark,
     transactions,
+    up,
 )
 from bench.subjects import Subjects, fresh
 
@@ -50,6 +51,7 @@ ROWS: dict[str, Measure] = {
     "latency": latency.one_record,
     "start-up": process.start_up,
     "memory": process.memory,
+    "up": up.up,
     "partitions": scale.partitions,
     "stored": scale.stored,
     "librdkafka": librdkafka.both_ways,

@@ -5,12 +5,14 @@ import socket
 import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
 from rich.console import Console
 
 from penstock.demo.board import Board
+from penstock.demo.platform import Addresses
 from penstock.demo.run import run
 from penstock.demo.view import ScreenFacts, picture
 
@@ -49,20 +51,34 @@ class Camera:
         return
 
 
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
 def main() -> None:
     """Run the demo in a folder of its own, then draw what it showed."""
     stop = threading.Event()
     camera = Camera(stop)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    broker, registry, rest = (f"localhost:{port}" for port in free_ports(3))
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        run(address=f"localhost:{port}", data=Path("data"), screen=camera, stop=stop)
+        run(
+            Addresses(broker=broker, registry=registry, rest=rest),
+            data=Path("data"),
+            screen=camera,
+            stop=stop,
+        )
     assert camera.last is not None
     board, facts = camera.last
     shown = ScreenFacts(
         address="localhost:9092",  # As `make run` has it; the recording must not meet another.
+        registry="http://localhost:8081",
+        rest="http://localhost:8082",
         data="data",
         table="data/demo/table",
         command=".venv/bin/penstock",

@@ -1,7 +1,8 @@
 """`make run`: the platform at work, on its embedded defaults, with its data in ./data.
 
-Only a start: the demo itself is `penstock.demo`. Arguments go to the broker. The environment may
-say PENSTOCK_ADDRESS (localhost:9092) and PENSTOCK_DATA (./data).
+Only a start: the demo itself is `penstock.demo`. `--override key=value` goes to the broker. The
+environment may say PENSTOCK_ADDRESS (localhost:9092), PENSTOCK_REGISTRY (localhost:8081),
+PENSTOCK_REST (localhost:8082) and PENSTOCK_DATA (./data).
 """
 
 import sys

@@ -203,8 +203,7 @@ class ServerProcess:
 
     def cpu_seconds(self) -> float:
         """Processor time, user and system, that the server has used."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.pid)
 
     def __enter__(self) -> Self:
         return self
@@ -226,6 +225,12 @@ def assert_group_is_gone(group: int) -> None:
         return False
 
     eventually(gone, timeout_s=60, what=f"the end of all processes of group {group}")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time, user and system, that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _status_bytes(pid: int, name: str) -> int:

@@ -26,6 +26,10 @@ class Tool(NamedTuple):
 
 
 TOOLS = (
+    Tool("up", "platform.up", (), "start broker, schema registry and REST proxy"),
+    Tool("down", "platform.down", (), "stop what `penstock up` started"),
+    Tool("status", "platform.status", (), "show what `penstock up` has running"),
+    Tool("services", "platform.services", (), "run registry and REST proxy in one process"),
     Tool("server", "servers.server", ("kafka-server-start",), "start a broker"),
     Tool(
         "server-stop",

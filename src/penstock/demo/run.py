@@ -8,15 +8,17 @@ import os
 import shlex
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli.parser import ToolParser, key_values
 from penstock.cli.stopping import stop_on_signals
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
+    from penstock.demo.platform import Addresses
     from penstock.demo.view import Screen, ScreenFacts
     from penstock.pipelines.supervisor import Supervisor
 
@@ -25,10 +27,10 @@ _PRICES_PER_S = 200
 
 
 def run(
+    addresses: "Addresses",
     *,
-    address: str,
     data: Path,
-    broker_arguments: Sequence[str] = (),
+    overrides: Mapping[str, str] | None = None,
     prices_per_s: int = _PRICES_PER_S,
     master: str | None = None,
     screen: "Screen | None" = None,
@@ -37,23 +39,26 @@ def run(
     """Run until a signal, or until `stop` is set; the exit code."""
     stop = stop or stop_on_signals()
     # The first line comes before anything slow is imported.
-    print(f"Starting a broker at {address}, with its data in {data} ...", flush=True)
-    from penstock.demo.broker import DemoBroker
+    print(f"Starting a broker at {addresses.broker}, with its data in {data} ...", flush=True)
+    from penstock.demo.platform import DemoPlatform
 
     own = data / "demo"  # Not the name of a partition, so the broker leaves it alone.
     own.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        broker = DemoBroker(address, data, own / "broker.log", broker_arguments)
-        stack.callback(broker.stop)
+        platform = DemoPlatform(addresses, data, own, overrides or {})
+        stack.callback(platform.stop)
+        platform.wait_until_ready(stop)
+        if stop.is_set():
+            return 0
         stack.callback(print, "Stopping ...", flush=True)
-        broker.wait_until_ready()
-        parts = _Parts(address, own, prices_per_s=prices_per_s, master=master)
+        parts = _Parts(addresses, own, prices_per_s=prices_per_s, master=master)
         stack.callback(parts.stop)
         screen = screen or _screen()
         stack.enter_context(screen)
+        platform.report = screen.report
         parts.start(screen)
         while not stop.wait(_SHOW_S) and parts.supervising:
-            broker.check_alive()
+            platform.check()
             parts.check()
             screen.show(parts.reader.board, parts.facts(data))
         parts.check()
@@ -63,7 +68,9 @@ def run(
 class _Parts:
     """Generator, board and supervisor, on their threads."""
 
-    def __init__(self, address: str, own: Path, *, prices_per_s: int, master: str | None) -> None:
+    def __init__(
+        self, addresses: "Addresses", own: Path, *, prices_per_s: int, master: str | None
+    ) -> None:
         from penstock.client.wire.cluster import ClusterClient
         from penstock.demo.board import BoardReader
         from penstock.demo.generator import Generator
@@ -71,7 +78,8 @@ class _Parts:
         from penstock.pipelines.state import StateDir
         from penstock.pipelines.topics import create_missing
 
-        self._address, self._own, self._master = address, own, master
+        self._addresses, self._own, self._master = addresses, own, master
+        address = addresses.broker
         self._state = StateDir(own)
         self._table = own / "table"
         self._pipeline = stock_averages(str(self._table))
@@ -106,7 +114,7 @@ class _Parts:
             pipelines=[self._pipeline],
             files={self._pipeline.name: str(Path(__file__).with_name("prices.py"))},
             state=self._state,
-            settings={"bootstrap.servers": self._address},
+            settings={"bootstrap.servers": self._addresses.broker},
             master=self._master,
             conf={"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"},
         )
@@ -131,7 +139,9 @@ class _Parts:
 
         assert self._supervisor is not None
         return ScreenFacts(
-            address=self._address,
+            address=self._addresses.broker,
+            registry=f"http://{self._addresses.registry}",
+            rest=f"http://{self._addresses.rest}",
             data=str(data),
             table=str(self._table),
             command=_penstock(),
@@ -163,14 +173,20 @@ def _penstock() -> str:
 
 
 def main(arguments: Sequence[str], *, data: Path) -> int:
-    """With what the environment says: PENSTOCK_DATA, PENSTOCK_ADDRESS, PENSTOCK_PRICES_PER_S."""
+    """With what the environment says: PENSTOCK_DATA, PENSTOCK_ADDRESS and others."""
+    from penstock.demo.platform import VARIABLES, Addresses
+
+    parser = ToolParser("make run", "The platform at work.")
+    parser.add_argument("--override", action="append", default=[], help="key=value of the broker")
+    options = parser.parse(arguments)
     given = os.environ.get("PENSTOCK_PRICES_PER_S", str(_PRICES_PER_S))
     if not given.isdigit() or int(given) == 0:
         raise ConfigError(f"PENSTOCK_PRICES_PER_S={given} is not a number of prices, such as 200")
+    chosen = {name: os.environ[word] for name, word in VARIABLES.items() if word in os.environ}
     return run(
-        address=os.environ.get("PENSTOCK_ADDRESS", "localhost:9092"),
+        Addresses(**chosen),
         data=Path(os.environ.get("PENSTOCK_DATA", data)),
-        broker_arguments=arguments,
+        overrides=key_values(options.override, "--override"),
         prices_per_s=int(given),
         master=os.environ.get("SPARK_MASTER"),
     )

@@ -40,6 +40,8 @@ class ScreenFacts:
     """Everything the screen tells besides the board."""
 
     address: str
+    registry: str
+    rest: str
     data: str
     table: str
     command: str  # How to call penstock from here.
@@ -69,6 +71,9 @@ def commands(facts: ScreenFacts) -> list[tuple[str, str]]:
             "the Delta table",
             f"{python} -c \"import polars; print(polars.read_delta('{facts.table}').tail())\"",
         ),
+        ("topics over HTTP", f"curl -s {facts.rest}/topics"),
+        ("schemas", f"curl -s {facts.registry}/subjects"),
+        ("all processes", f"{facts.command} status --dir {facts.state}"),
     ]
 
 
@@ -84,8 +89,16 @@ def picture(board: Board, facts: ScreenFacts, *, height: int | None = None) -> "
         no_wrap=True,
         overflow="ellipsis",
     )
+    services = Text.assemble(
+        ("Registry ", "bold cyan"),
+        f"at {facts.registry}, ",
+        ("REST ", "bold cyan"),
+        f"at {facts.rest}",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
     phase = Text(facts.phase, style="yellow", no_wrap=True, overflow="ellipsis")
-    shown = Group(head, _stocks(board.stocks.values()), _flow(board, facts), phase)
+    shown = Group(head, services, _stocks(board.stocks.values()), _flow(board, facts), phase)
     return _WithRoom(shown, _hints(facts), height)
 
 

@@ -1,6 +1,6 @@
 """A service as an ASGI application: its routes, with everything around them that all share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ from penstock.http.health import Health
 from penstock.http.paths import UndecodedPaths
 
 if TYPE_CHECKING:
+    import asyncio
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _BODY_BYTES_MAX = 16 << 20
@@ -26,6 +28,15 @@ class Served:
     offered: Sequence[str]  # Media types, the first one where the client does not care.
     body_bytes_max: int = _BODY_BYTES_MAX
     body_timeout_s: float = _BODY_TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenService:
+    """A service that can be served, for as long as the context is open that it comes from."""
+
+    app: "ASGIApp"
+    failing: "asyncio.Future[None] | None" = None  # Raises what ends it; None: nothing does.
+    end_streams: Callable[[], object] = lambda: None  # Before the server stops: they have no end.
 
 
 def service(

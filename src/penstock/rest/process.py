@@ -8,18 +8,18 @@ connections, ends the answers that have no end, lets the others end, and then le
 
 import asyncio
 import logging
-import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from penstock.http.server import Limits, listen, serving
+from penstock.http.service import OpenService
+from penstock.http.signals import stop_on_signals
 from penstock.rest.application import application
 from penstock.rest.config import RestConfig
 from penstock.rest.proxy import Proxy
 
 log = logging.getLogger("penstock.rest")
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _OTHER_CONNECTIONS = 1000  # Beside the streams.
 
 
@@ -28,7 +28,7 @@ async def run(config: RestConfig) -> None:
     for warning in config.warnings:
         log.warning("%s", warning)
     stopping = asyncio.Event()
-    _stop_on_signals(stopping)
+    stop_on_signals(stopping)
     async with serving_rest(config):
         await stopping.wait()
         log.info("Shutting down the REST proxy")
@@ -41,24 +41,21 @@ async def serving_rest(config: RestConfig) -> AsyncIterator[tuple[int, ...]]:
         listeners = [listen(host, port) for host, port in config.listeners]
         for listener in listeners:
             stack.callback(listener.close)
-        proxy = await stack.enter_async_context(Proxy.open(config))
-        app = await stack.enter_async_context(application(proxy))
-        limits = Limits(connections_max=config.streams_max + _OTHER_CONNECTIONS)
-        ports = await stack.enter_async_context(serving(app, listeners, limits=limits))
-        stack.callback(proxy.stopping.set)
+        opened = await stack.enter_async_context(open_service(config))
+        server = serving(opened.app, listeners, limits=limits_of(config))
+        ports = await stack.enter_async_context(server)
+        stack.callback(opened.end_streams)
         log.info("Server started, listening for requests on port %s", ", ".join(map(str, ports)))
         yield ports
 
 
-def _stop_on_signals(stopping: asyncio.Event) -> None:
-    """The first signal stops in good order, the second one at once."""
-    loop = asyncio.get_running_loop()
+@asynccontextmanager
+async def open_service(config: RestConfig) -> AsyncIterator[OpenService]:
+    """A proxy with its clients, to be served by whoever has the sockets."""
+    async with Proxy.open(config) as proxy, application(proxy) as app:
+        yield OpenService(app=app, end_streams=proxy.stopping.set)
 
-    def stop() -> None:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)  # The kernel's own way is to end the process.
-            signal.signal(number, signal.SIG_DFL)
-        stopping.set()
 
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, stop)
+def limits_of(config: RestConfig) -> Limits:
+    """Room for every stream that is granted, and for the other requests."""
+    return Limits(connections_max=config.streams_max + _OTHER_CONNECTIONS)

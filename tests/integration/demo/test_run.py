@@ -1,11 +1,14 @@
 """`make run` as its user has it: prices, windows, a table, a clean end, and a second run."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.pipelines import values_of
@@ -22,11 +25,14 @@ class Demo:
 
     def __init__(self, folder: Path, port: int, *, run: int) -> None:
         self.address = f"127.0.0.1:{port}"
+        self.services = [f"127.0.0.1:{free_port()}" for _ in range(2)]
         self.output = folder / f"output-{run}"
         environment = {
             **os.environ,
             "PENSTOCK_DATA": str(folder / "data"),
             "PENSTOCK_ADDRESS": self.address,
+            "PENSTOCK_REGISTRY": self.services[0],
+            "PENSTOCK_REST": self.services[1],
             "PENSTOCK_PRICES_PER_S": "100",
             "SPARK_MASTER": "local[2]",
         }
@@ -78,6 +84,8 @@ def test_the_demo_shows_windows_ends_cleanly_and_goes_on(tmp_path: Path) -> None
         eventually(lambda: first.windows(), timeout_s=WAIT_S, every_s=0.5, what="a window")
         eventually(lambda: is_table(table), timeout_s=WAIT_S, every_s=0.5, what="the table")
         before = first.windows()
+        assert ask(f"http://{first.services[0]}/subjects") == []
+        assert "stock-prices" in ask(f"http://{first.services[1]}/topics")
         first.end(signal.SIGINT)
     finally:
         first.kill()
@@ -107,6 +115,11 @@ def test_a_taken_port_is_one_clear_sentence(tmp_path: Path) -> None:
         assert demo.process.wait(120) == 1
     assert f"cannot listen on {demo.address}" in demo.said
     assert "PENSTOCK_ADDRESS=" in demo.said and "Traceback" not in demo.said
+
+
+def ask(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        return json.load(answer)
 
 
 def is_table(path: Path) -> bool:

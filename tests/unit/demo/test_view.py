@@ -24,6 +24,8 @@ def board() -> Board:
 
 FACTS = ScreenFacts(
     address="localhost:9092",
+    registry="http://localhost:8081",
+    rest="http://localhost:8082",
     data="data",
     table="data/demo/table",
     command=".venv/bin/penstock",
@@ -45,6 +47,8 @@ def test_the_screen_shows_prices_windows_throughput_lag_and_what_to_do_next() ->
     text = captured.get()
     for word in ("279.20", "279.25", "280.25", "09:00:05", "1,234", "running", "consumer-groups"):
         assert word in text
+    for address in (FACTS.address, FACTS.registry, FACTS.rest):
+        assert address in text
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])

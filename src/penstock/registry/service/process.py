@@ -7,13 +7,15 @@ A signal takes no new connections, lets what is under way end, and then leaves t
 
 import asyncio
 import logging
-import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
 from penstock.errors import RetriableError
 from penstock.http.server import listen, serving
+from penstock.http.service import OpenService
+from penstock.http.signals import stop_on_signals
 from penstock.registry.service.application import application
 from penstock.registry.service.config import RegistryConfig
 from penstock.registry.service.preparing import prepare_topic
@@ -24,7 +26,6 @@ from penstock.registry.state import RegistryState
 log = logging.getLogger("penstock.registry")
 
 _PAUSE_S = 0.2
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 async def run(config: RegistryConfig) -> None:
@@ -35,7 +36,7 @@ async def run(config: RegistryConfig) -> None:
     starting = asyncio.current_task()
     assert starting is not None
     # A signal also ends the wait for the brokers.
-    _stop_on_signals(stopping, lambda: None if has_started.is_set() else starting.cancel())
+    stop_on_signals(stopping, lambda: None if has_started.is_set() else starting.cancel())
     try:
         async with _serving(config) as following:
             has_started.set()
@@ -48,18 +49,28 @@ async def run(config: RegistryConfig) -> None:
 
 
 @asynccontextmanager
-async def _serving(config: RegistryConfig) -> AsyncIterator["asyncio.Task[None]"]:
-    """A registry that answers while the context is open; the task that ends when it cannot."""
+async def _serving(config: RegistryConfig) -> AsyncIterator["asyncio.Future[None]"]:
+    """A registry that answers while the context is open; what ends when it cannot."""
     async with AsyncExitStack() as stack:
         listeners = [listen(host, port) for host, port in config.listeners]
         for listener in listeners:
             stack.callback(listener.close)
-        await _prepare(config)
-        topic = await stack.enter_async_context(KafkaTopic.open(config))
-        store, following = await stack.enter_async_context(_followed(topic, config))
-        ports = await stack.enter_async_context(serving(application(store), listeners))
+        opened = await stack.enter_async_context(open_service(config))
+        ports = await stack.enter_async_context(serving(opened.app, listeners))
         log.info("Server started, listening for requests on port %s", ", ".join(map(str, ports)))
-        yield following
+        assert opened.failing is not None
+        yield opened.failing
+
+
+@asynccontextmanager
+async def open_service(config: RegistryConfig) -> AsyncIterator[OpenService]:
+    """A registry that has read all there is, to be served by whoever has the sockets."""
+    await _prepare(config)
+    async with (
+        KafkaTopic.open(config) as topic,
+        _followed(topic, config) as (store, following),
+    ):
+        yield OpenService(app=application(store), failing=following)
 
 
 async def _prepare(config: RegistryConfig) -> None:
@@ -104,27 +115,13 @@ async def _followed(
 
 
 async def _wait_until_stopped_or_failed(
-    stopping: asyncio.Event, following: "asyncio.Task[None]"
+    stopping: asyncio.Event, following: "asyncio.Future[None]"
 ) -> None:
     told = asyncio.create_task(stopping.wait())
+    either: set[asyncio.Future[Any]] = {told, following}
     try:
-        await asyncio.wait({told, following}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if following.done():
             following.result()
     finally:
         told.cancel()
-
-
-def _stop_on_signals(stopping: asyncio.Event, also: Callable[[], object]) -> None:
-    """The first signal stops in good order, the second one at once."""
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)  # The kernel's own way is to end the process.
-            signal.signal(number, signal.SIG_DFL)
-        stopping.set()
-        also()
-
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, stop)

@@ -4,13 +4,13 @@ What exists is kept as it is, so that settings a developer changed by hand live 
 that was stopped goes on with its data and its ports. Starting processes is left to `up.py`.
 """
 
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.config.properties import read_properties
 from penstock.errors import CommandError
+from penstock.platform.probing import is_free
 
 HOST = "127.0.0.1"
 FIRST_PORT = 9092
@@ -120,24 +120,11 @@ def free_ports(first: int, count: int) -> list[int]:
     """So many ports in a row that nobody listens on, from `first` on or a little later."""
     start = first
     for _ in range(_TRIES):
-        taken = [port for port in range(start, start + count) if not is_free(port)]
+        taken = [port for port in range(start, start + count) if not is_free(HOST, port)]
         if not taken and start + count - 1 <= _PORT_MAX:
             return list(range(start, start + count))
         start = max(taken, default=start) + 1
     raise CommandError(f"There are no {count} free ports in a row from {first} on.")
-
-
-def is_free(port: int) -> bool:
-    """Whether one may listen there."""
-    if not 0 < port <= _PORT_MAX:
-        return False
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
-    return True
 
 
 def _zookeepers(directory: Path, count: int, port: int | None) -> tuple[ServerFiles, ...]:

@@ -4,9 +4,7 @@ Each is the process that an operator would start by hand, with the same files, s
 killed and started again from another terminal while the rest goes on.
 """
 
-import ctypes
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -18,19 +16,24 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from penstock.cli.tools.cluster.files import HOST, ClusterFiles, ServerFiles, is_free
+from penstock.cli.tools.cluster.files import HOST, ClusterFiles, ServerFiles
 from penstock.client.errors import ClientError
 from penstock.client.wire.cluster import ClusterClient
 from penstock.config.properties import read_properties
 from penstock.errors import CommandError, ProtocolError
 from penstock.meta.zookeeper import server as zookeeper_server
+from penstock.platform.child import (
+    end_of,
+    end_processes,
+    how_ended,
+    penstock_command,
+    start_process,
+)
+from penstock.platform.probing import is_free
 
 _START_S = 60.0
 _STOP_S = 45.0
 _LOOK_S = 0.1
-_LOG_LINES_SHOWN = 15
-_PR_SET_PDEATHSIG = 1
-_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,40 +116,14 @@ def _stop_all_at_end() -> Iterator[list[Running]]:
 
 
 def _end(group: Sequence[Running]) -> None:
+    killed = end_processes([running.process for running in group], timeout_s=_STOP_S)
     for running in group:
-        if running.process.poll() is None:
-            running.process.send_signal(signal.SIGTERM)
-    give_up_s = time.monotonic() + _STOP_S
-    for running in group:
-        try:
-            running.process.wait(max(0.0, give_up_s - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            print(f"{running.name} did not stop within {_STOP_S:g} s and is killed.", flush=True)
-            running.process.kill()
-            running.process.wait()
+        if running.process in killed:
+            print(f"{running.name} did not stop within {_STOP_S:g} s and was killed.", flush=True)
 
 
 def _start(name: str, files: ServerFiles, command: Sequence[str]) -> Running:
-    with files.log.open("ab") as out:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            # Ctrl-C goes to us alone, so that the brokers end before ZooKeeper does.
-            start_new_session=True,
-            preexec_fn=_end_with_parent,
-        )
-    return Running(name=name, files=files, process=process)
-
-
-def _end_with_parent() -> None:
-    """Have the kernel stop the process if we are killed; systems without that do without.
-
-    Runs between fork and exec, where no lock may be taken: the function was looked up before.
-    """
-    if _PRCTL is not None:
-        _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    return Running(name=name, files=files, process=start_process(command, files.log))
 
 
 def _zookeeper(server: ServerFiles) -> Sequence[str]:
@@ -158,7 +135,7 @@ def _zookeeper(server: ServerFiles) -> Sequence[str]:
 
 def _broker(server: ServerFiles) -> Sequence[str]:
     # The command line names the file: `kafka-server-stop` and `pgrep -f` find the broker by it.
-    return [sys.executable, "-m", "penstock.cli.main", "server", str(server.properties)]
+    return penstock_command("server", str(server.properties))
 
 
 def _zookeeper_name(cluster: ClusterFiles, server: ServerFiles) -> str:
@@ -208,8 +185,8 @@ def _wait(
         for other in started:
             if other.process.poll() is not None:
                 raise CommandError(
-                    f"{other.name} ended with code {other.process.returncode}:\n"
-                    f"{_end_of(other.files.log)}"
+                    f"{other.name} {how_ended(other.process.returncode)}:\n"
+                    f"{end_of(other.files.log)}"
                 )
         if time.monotonic() > give_up_s:
             raise CommandError(
@@ -233,24 +210,17 @@ def _watch(started: Sequence[Running], stop: threading.Event) -> None:
 
 
 def _ended_text(running: Running, code: int) -> str:
-    how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
     again = "kafka-server-start" if running.name.startswith("broker") else "zookeeper-server-start"
     return (
-        f"{running.name} {how}; {running.files.log} tells more. Start it again with\n"
+        f"{running.name} {how_ended(code)}; {running.files.log} tells more. Start it again with\n"
         f"    {again} {running.files.properties}"
     )
 
 
 def _refuse_taken_ports(cluster: ClusterFiles) -> None:
     for server in (*cluster.zookeepers, *cluster.brokers):
-        if not is_free(server.port):
+        if not is_free(HOST, server.port):
             raise CommandError(
                 f"Port {server.port} is taken, perhaps by a cluster that still runs. "
                 f"{server.properties} says to listen there."
             )
-
-
-def _end_of(log: Path) -> str:
-    """The last it printed, without the settings that every start prints."""
-    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    return "\n".join([line for line in lines if not line.startswith("\t")][-_LOG_LINES_SHOWN:])

@@ -1,0 +1,1 @@
+"""penstock up, down, status, services: the whole platform."""
