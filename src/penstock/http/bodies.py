@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from penstock.http.service import Served
 
 SERVED = "penstock.served"  # Where a scope holds what its service takes and offers.
+_BODY = "penstock.body"  # Where it holds a body that was read.
 
 
 def served(request: Request) -> "Served":
@@ -30,7 +31,10 @@ def served(request: Request) -> "Served":
 
 
 async def read_body(request: Request) -> bytes:
-    """The whole body; HttpError if it is too large or too slow."""
+    """The whole body, also when it is asked for again; HttpError if it is too large or slow."""
+    known = request.scope.get(_BODY)
+    if known is not None:
+        return bytes(known)
     limits = served(request)
     _check_length(request, limits.body_bytes_max)
     body = bytearray()
@@ -42,6 +46,7 @@ async def read_body(request: Request) -> bytes:
                     raise BodyTooLarge(limits.body_bytes_max)
     except TimeoutError:
         raise BodyTooSlow(limits.body_timeout_s) from None
+    request.scope[_BODY] = bytes(body)
     return bytes(body)
 
 

@@ -1,9 +1,10 @@
 """A service as an ASGI application: its routes, with everything around them that all share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from starlette.requests import Request
 from starlette.routing import BaseRoute, Router
 
 from penstock.http.bodies import SERVED
@@ -14,6 +15,8 @@ from penstock.http.paths import UndecodedPaths
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
+
+Guard: TypeAlias = Callable[[Request], None]
 
 _BODY_BYTES_MAX = 16 << 20
 _BODY_TIMEOUT_S = 30.0
@@ -35,13 +38,27 @@ def service(
     health: Health | None = None,  # None: always ready and well.
     document: Document = plain_document,
     translate: Translate = lambda _: None,
+    guard: Guard | None = None,  # None: whoever reaches the port may use it.
 ) -> "ASGIApp":
     """The application; `translate` makes an HttpError of the service's own errors, or None."""
     own = (health or Health()).routes()
     # A slash too many is another path: a redirect would lose the body of a POST in some clients.
     router = Router(routes=[*own, *routes], redirect_slashes=False)
-    answering = ErrorAnswers(router, document=document, translate=translate)
+    guarded = router if guard is None else _Guarded(router, guard)
+    answering = ErrorAnswers(guarded, document=document, translate=translate)
     return _Serving(UndecodedPaths(answering), served)
+
+
+class _Guarded:
+    """Asks the guard before anything is routed; an HttpError that it raises is the answer."""
+
+    def __init__(self, app: "ASGIApp", guard: Guard) -> None:
+        self._app = app
+        self._guard = guard
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        self._guard(Request(scope))
+        await self._app(scope, receive, send)
 
 
 class _Serving:

@@ -167,3 +167,13 @@ def store_failed(reason: str) -> RegistryError:
 def store_timed_out() -> RegistryError:
     """50002."""
     return RegistryError(50002, "Operation timed out: the change was not read back in time")
+
+
+def forwarding_failed(why: str) -> RegistryError:
+    """50003."""
+    return RegistryError(50003, f"Error while forwarding the request to the leader: {why}")
+
+
+def leader_unknown() -> RegistryError:
+    """50004."""
+    return RegistryError(50004, "Leader not known.")

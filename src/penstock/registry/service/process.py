@@ -1,8 +1,9 @@
 """The registry's process: sockets, the store, the HTTP server, and a stop in good order.
 
-    listeners bound → topic prepared → everything in it read → requests answered
+    listeners bound → topic prepared → everything in it read → part of the group → requests answered
 
-A signal takes no new connections, lets what is under way end, and then leaves the topic.
+Who leads is settled while it answers already: reads need no leader, and writes wait for one. A
+signal takes no new connections, lets what is under way end, and then leaves the topic.
 """
 
 import asyncio
@@ -10,12 +11,18 @@ import logging
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
 from penstock.errors import RetriableError
+from penstock.http.basic_auth import BasicAuth, read_users
 from penstock.http.server import listen, serving
 from penstock.registry.service.application import application
 from penstock.registry.service.config import RegistryConfig
+from penstock.registry.service.forwarding import LeaderWrites
+from penstock.registry.service.leadership import Leadership
+from penstock.registry.service.membership import taking_part
+from penstock.registry.service.peers import forward_settings, own_identity, tls_contexts
 from penstock.registry.service.preparing import prepare_topic
 from penstock.registry.service.store import SchemaStore
 from penstock.registry.service.topic import KafkaTopic
@@ -37,9 +44,9 @@ async def run(config: RegistryConfig) -> None:
     # A signal also ends the wait for the brokers.
     _stop_on_signals(stopping, lambda: None if has_started.is_set() else starting.cancel())
     try:
-        async with _serving(config) as following:
+        async with _serving(config) as ends:
             has_started.set()
-            await _wait_until_stopped_or_failed(stopping, following)
+            await _wait_until_stopped_or_failed(stopping, ends)
             log.info("Shutting down the schema registry")
     except asyncio.CancelledError:
         if has_started.is_set() or not stopping.is_set():
@@ -48,18 +55,38 @@ async def run(config: RegistryConfig) -> None:
 
 
 @asynccontextmanager
-async def _serving(config: RegistryConfig) -> AsyncIterator["asyncio.Task[None]"]:
-    """A registry that answers while the context is open; the task that ends when it cannot."""
+async def _serving(config: RegistryConfig) -> AsyncIterator["set[asyncio.Future[None]]"]:
+    """A registry that answers while the context is open; what ends when it cannot go on."""
     async with AsyncExitStack() as stack:
-        listeners = [listen(host, port) for host, port in config.listeners]
-        for listener in listeners:
+        listeners = [(one.scheme, listen(one.host, one.port)) for one in config.listeners]
+        for _, listener in listeners:
             stack.callback(listener.close)
+        contexts = tls_contexts(config)  # Key stores and users are looked at before anybody waits.
+        guard = _guard(config)
         await _prepare(config)
+        leadership = Leadership()
         topic = await stack.enter_async_context(KafkaTopic.open(config))
-        store, following = await stack.enter_async_context(_followed(topic, config))
-        ports = await stack.enter_async_context(serving(application(store), listeners))
+        store, following = await stack.enter_async_context(_followed(topic, config, leadership))
+        identity = own_identity(config, [one.getsockname()[1] for _, one in listeners])
+        failure = await stack.enter_async_context(taking_part(config, identity, leadership))
+        writes = LeaderWrites(leadership, forward_settings(config, contexts.client))
+        app = application(store, writes, guard)
+        ports: list[int] = []
+        for scheme in ("http", "https"):
+            its = [listener for name, listener in listeners if name == scheme]
+            tls = contexts.server if scheme == "https" else None
+            if its:
+                ports += await stack.enter_async_context(serving(app, its, tls=tls))
         log.info("Server started, listening for requests on port %s", ", ".join(map(str, ports)))
-        yield following
+        yield {following, failure}
+
+
+def _guard(config: RegistryConfig) -> BasicAuth | None:
+    if config.basic is None:
+        return None
+    basic = config.basic
+    users = read_users(basic.users_file)
+    return BasicAuth(users, realm=basic.realm, roles=basic.roles, open_paths=basic.open_paths)
 
 
 async def _prepare(config: RegistryConfig) -> None:
@@ -77,11 +104,11 @@ async def _prepare(config: RegistryConfig) -> None:
 
 @asynccontextmanager
 async def _followed(
-    topic: KafkaTopic, config: RegistryConfig
+    topic: KafkaTopic, config: RegistryConfig, leadership: Leadership
 ) -> AsyncIterator[tuple[SchemaStore, "asyncio.Task[None]"]]:
     """A store that has read all there is, and the task that goes on reading."""
     state = RegistryState(default_level=config.level)
-    store = SchemaStore(topic, state, timeout_s=config.timeout_s)
+    store = SchemaStore(topic, state, timeout_s=config.timeout_s, is_leading=leadership.is_leading)
     following = asyncio.create_task(store.follow(), name="schema reader")
     catching_up = asyncio.create_task(store.catch_up())
     tasks = {following, catching_up}
@@ -104,13 +131,15 @@ async def _followed(
 
 
 async def _wait_until_stopped_or_failed(
-    stopping: asyncio.Event, following: "asyncio.Task[None]"
+    stopping: asyncio.Event, ends: "set[asyncio.Future[None]]"
 ) -> None:
     told = asyncio.create_task(stopping.wait())
     try:
-        await asyncio.wait({told, following}, return_when=asyncio.FIRST_COMPLETED)
-        if following.done():
-            following.result()
+        either: set[asyncio.Future[Any]] = {told, *ends}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        for end in ends:
+            if end.done():
+                end.result()
     finally:
         told.cancel()
 
