@@ -114,7 +114,6 @@ class GroupMembership:
             return
         request = LeaveGroupRequest(
             group_id=self._protocol.group_id,
-            member_id=self._member_id,
             members=[MemberIdentity(member_id=self._member_id)],
         )
         self._member_id = _NEW_MEMBER

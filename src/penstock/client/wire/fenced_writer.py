@@ -37,6 +37,7 @@ EPOCH_MAX = (1 << 15) - 1
 _SEQUENCE_MASK = 0x7FFFFFFF
 _BY_NAME_MAX = 12  # The last version of Produce with names of topics.
 _PAUSE_S = 0.05
+_UNKNOWN_S = 5.0
 _TRANSACTION_TIMEOUT_MS = 60_000  # Of transactions that are never opened.
 _NOBODY = ProducerIdAndEpoch(-1, -1)
 _FENCED = (InvalidProducerEpoch, ProducerFenced)
@@ -111,7 +112,7 @@ class FencedWriter:
             producer_epoch=identity.producer_epoch,
             base_sequence=sequence,
         )
-        deadline_s = time.monotonic() + self._cluster.api_timeout_s
+        began_s = time.monotonic()
         is_unknown = False
         while True:
             try:
@@ -119,10 +120,16 @@ class FencedWriter:
             except (ProtocolError, BrokerUnreachableError, KafkaTimeoutError) as error:
                 failure: Exception = error
             is_unknown = is_unknown or _may_be_stored(failure)
-            if not _may_pass(failure) or time.monotonic() + _PAUSE_S > deadline_s:
+            left_s = began_s + self._patience_s(failure) - time.monotonic()
+            if not _may_pass(failure) or left_s < _PAUSE_S:
                 raise _outcome(failure, is_unknown) from failure
             self._leader = None
             time.sleep(_PAUSE_S)
+
+    def _patience_s(self, failure: Exception) -> float:
+        """A broker may not have heard of a topic yet; after a while the topic is gone."""
+        whole_s = self._cluster.api_timeout_s
+        return min(whole_s, _UNKNOWN_S) if _is_absent(failure) else whole_s
 
     def _ask(self, batch: bytearray) -> int:
         if self._leader is None:
@@ -162,9 +169,11 @@ def _may_be_stored(failure: Exception) -> bool:
 
 
 def _may_pass(failure: Exception) -> bool:
-    if isinstance(failure, UnknownTopicOrPartition):
-        return False  # Retriable for one who just created it; here the topic is gone.
     return isinstance(failure, RetriableError | BrokerUnreachableError | KafkaTimeoutError)
+
+
+def _is_absent(failure: Exception) -> bool:
+    return isinstance(failure, UnknownTopicOrPartition)
 
 
 def _outcome(failure: Exception, is_unknown: bool) -> Exception:
