@@ -159,6 +159,11 @@ def context_not_empty(context: str) -> RegistryError:
     return RegistryError(42211, f"Context '{context}' is not empty")
 
 
+def context_not_found(context: str) -> RegistryError:
+    """404, without a code of its own."""
+    return RegistryError(404, f"Context '{context}' not found.")
+
+
 def store_failed(reason: str) -> RegistryError:
     """50001."""
     return RegistryError(50001, f"Error in the backend data store - {reason}")

@@ -17,7 +17,7 @@ from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
 from penstock.errors import RetriableError
 from penstock.http.basic_auth import BasicAuth, read_users
 from penstock.http.server import listen, serving
-from penstock.registry.service.application import application
+from penstock.registry.service.application import RegistryNames, application
 from penstock.registry.service.config import RegistryConfig
 from penstock.registry.service.forwarding import LeaderWrites
 from penstock.registry.service.leadership import Leadership
@@ -63,14 +63,14 @@ async def _serving(config: RegistryConfig) -> AsyncIterator["set[asyncio.Future[
             stack.callback(listener.close)
         contexts = tls_contexts(config)  # Key stores and users are looked at before anybody waits.
         guard = _guard(config)
-        await _prepare(config)
+        names = RegistryNames(kafka_cluster_id=await _prepare(config), group_id=config.group_id)
         leadership = Leadership()
         topic = await stack.enter_async_context(KafkaTopic.open(config))
         store, following = await stack.enter_async_context(_followed(topic, config, leadership))
         identity = own_identity(config, [one.getsockname()[1] for _, one in listeners])
         failure = await stack.enter_async_context(taking_part(config, identity, leadership))
         writes = LeaderWrites(leadership, forward_settings(config, contexts.client))
-        app = application(store, writes, guard)
+        app = application(store, writes, guard, names)
         ports: list[int] = []
         for scheme in ("http", "https"):
             its = [listener for name, listener in listeners if name == scheme]
@@ -89,8 +89,8 @@ def _guard(config: RegistryConfig) -> BasicAuth | None:
     return BasicAuth(users, realm=basic.realm, roles=basic.roles, open_paths=basic.open_paths)
 
 
-async def _prepare(config: RegistryConfig) -> None:
-    """Prepare the topic; brokers that are not there yet are waited for."""
+async def _prepare(config: RegistryConfig) -> str:
+    """Prepare the topic; brokers that are not there yet are waited for. The cluster's id."""
     clock = asyncio.get_running_loop().time
     deadline_s = clock() + config.start_timeout_s
     while True:
