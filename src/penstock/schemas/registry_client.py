@@ -1,8 +1,9 @@
 """Schemas by id from a schema registry that speaks Confluent's HTTP interface.
 
 Asked are `GET /schemas/ids/{id}` and, for what a schema refers to, `GET /subjects/{subject}/
-versions/{version}`. Protobuf comes in its compiled form (`format=serialized`), so no compiler is
-needed here. A schema never changes under its id, so each is asked for once per process.
+versions/{version}`; `ask` is for whoever administers a registry. Protobuf comes in its compiled
+form (`format=serialized`), so no compiler is needed here. A schema never changes under its id, so
+each is asked for once per process.
 """
 
 import base64
@@ -17,16 +18,28 @@ from urllib.request import Request, urlopen
 
 from penstock.client.errors import BrokerUnreachableError
 from penstock.errors import ConfigError
-from penstock.schemas.errors import SchemaError, UnknownSchema
+from penstock.schemas.errors import FormatError, SchemaError, UnknownSchema
 from penstock.schemas.lookup import SchemaKind, StoredSchema
 from penstock.schemas.protobuf import FileDescriptorProto, ParseError, files_of, joined
 
 _ACCEPTED = "application/vnd.schemaregistry.v1+json, application/json"
+_SENT = "application/vnd.schemaregistry.v1+json"
 _REFERENCE_DEPTH_MAX = 64
 
 
 class RegistryUnreachable(BrokerUnreachableError):
     """No registry answered; the records are not to blame, so no policy for them applies."""
+
+
+class RegistryRefused(FormatError):
+    """The registry says no: its code and its sentence."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type["RegistryRefused"], tuple[int, str]]:
+        return type(self), (self.code, str(self))
 
 
 class RegistryClient:
@@ -67,6 +80,35 @@ class RegistryClient:
                     raise UnknownSchema(schema_id, f"the schema registry {self.urls[0]}")
                 self._found[schema_id] = self._stored(schema_id, answer, 0)
             return self._found[schema_id]
+
+    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """The document of an answer, None for an empty one; RegistryRefused if it is an error.
+
+        A registry that cannot be reached is passed over. What one has taken and not answered is not
+        sent to the next: it may have been done.
+        """
+        reasons: list[str] = []
+        for url in self.urls:
+            request = self._request(url + path)
+            request.method = method
+            if body is not None:
+                request.data = json.dumps(body).encode()
+                request.add_header("Content-Type", _SENT)
+            try:
+                with urlopen(request, timeout=self.timeout_s) as response:
+                    content = response.read()
+                    return json.loads(content) if content else None
+            except HTTPError as error:
+                with error:
+                    raise _refusal(url, error) from error
+            except ValueError as error:
+                sentence = f"{url} does not answer like a schema registry"
+                raise RegistryUnreachable(sentence) from error
+            except (URLError, OSError) as error:
+                reasons.append(f"{url}: {getattr(error, 'reason', error)}")
+                if not isinstance(getattr(error, "reason", None), ConnectionRefusedError):
+                    break
+        raise RegistryUnreachable(f"no schema registry answers ({'; '.join(reasons)})")
 
     def _stored(self, schema_id: int, answer: Mapping[str, Any], depth: int) -> StoredSchema:
         try:
@@ -157,6 +199,15 @@ def _object(body: bytes, url: str) -> Mapping[str, Any]:
     if not isinstance(answer, dict):
         raise RegistryUnreachable(f"{url} does not answer like a schema registry")
     return answer
+
+
+def _refusal(url: str, error: HTTPError) -> Exception:
+    """The error that a registry tells; another server's is told as it is."""
+    try:
+        told = json.loads(error.read())
+        return RegistryRefused(int(told["error_code"]), str(told["message"]))
+    except (ValueError, KeyError, TypeError, OSError):
+        return RegistryUnreachable(_refused(url, error))
 
 
 def _refused(url: str, error: HTTPError) -> str:
