@@ -76,6 +76,10 @@ PURE: dict[str, set[str]] = {
     "registry": {
         "service.application",
         "service.forms",
+        "service.forwarding",
+        "service.leadership",
+        "service.membership",
+        "service.peers",
         "service.preparing",
         "service.process",
         "service.requests",

@@ -179,6 +179,13 @@ TOOLS = (
         "start a schema registry",
     ),
     Tool("rest", "servers.rest", ("kafka-rest-start",), "start a REST proxy"),
+    Tool(
+        "registry-stop",
+        "servers.registry_stop",
+        ("schema-registry-stop",),
+        "stop the schema registries of this machine",
+    ),
+    Tool("schema", "schema.schema", (), "register, compare, delete and move schemas"),
     Tool("lake", "pipelines.lake", (), "land topics in Delta, Iceberg and Parquet tables"),
     Tool("pipeline", "pipelines.pipeline", (), "run and watch pipelines on Spark"),
     Tool("spark", "pipelines.spark", (), "start the master or a worker of a Spark cluster"),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _DROPPED_BYTES_MAX = 8 << 20
 _QUIET_S = 0.2
 SERVED = "penstock.served"  # Where a scope holds what its service takes and offers.
+_BODY = "penstock.body"  # Where it holds a body that was read.
 
 
 def served(request: Request) -> "Served":
@@ -33,7 +34,10 @@ def served(request: Request) -> "Served":
 
 
 async def read_body(request: Request) -> bytes:
-    """The whole body; HttpError if it is too large or too slow."""
+    """The whole body, also when it is asked for again; HttpError if it is too large or slow."""
+    known = request.scope.get(_BODY)
+    if known is not None:
+        return bytes(known)
     limits = served(request)
     pieces = request.stream()
     body = bytearray()
@@ -50,6 +54,7 @@ async def read_body(request: Request) -> bytes:
         body.clear()
         await _drop(pieces)
         raise
+    request.scope[_BODY] = bytes(body)
     return bytes(body)
 
 

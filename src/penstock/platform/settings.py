@@ -14,8 +14,10 @@ from typing import Protocol
 from penstock.config.broker import BrokerConfig
 from penstock.config.listeners import PLAINTEXT
 from penstock.errors import ConfigError
+from penstock.http.access import HttpListener
 from penstock.registry.service.config import RegistryConfig
 from penstock.rest.config import RestConfig
+from penstock.security.tls.contexts import TlsSettings
 
 BROKER = "broker"
 CHOICE = "services"
@@ -29,7 +31,10 @@ class ServiceConfig(Protocol):
     """What the settings of every light service have."""
 
     @property
-    def listeners(self) -> Sequence[tuple[str, int]]: ...
+    def listeners(self) -> Sequence[HttpListener]: ...
+
+    @property
+    def tls(self) -> TlsSettings | None: ...
 
     @property
     def warnings(self) -> tuple[str, ...]: ...
@@ -71,7 +76,7 @@ class Door:
 
     service: str
     setting: str  # Where the address can be changed.
-    protocol: str  # A security protocol of Kafka's, or http.
+    protocol: str  # A security protocol of Kafka's, http or https.
     host: str  # As it was written; empty or 0.0.0.0 for all interfaces.
     port: int
 
@@ -84,7 +89,8 @@ class Door:
     def address(self) -> str:
         """What a client is given."""
         host = f"[{self.reach}]" if ":" in self.reach else self.reach
-        return f"http://{host}:{self.port}" if self.protocol == "http" else f"{host}:{self.port}"
+        is_http = self.protocol in ("http", "https")
+        return f"{self.protocol}://{host}:{self.port}" if is_http else f"{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,8 +261,8 @@ def _broker_doors(broker: BrokerConfig) -> list[Door]:
 def _service_doors(kind: ServiceKind, config: ServiceConfig) -> list[Door]:
     setting = f"{kind.name}.{_LISTENERS}"
     return [
-        Door(service=kind.name, setting=setting, protocol="http", host=host, port=port)
-        for host, port in config.listeners
+        Door(service=kind.name, setting=setting, protocol=one.scheme, host=one.host, port=one.port)
+        for one in config.listeners
     ]
 
 

@@ -21,7 +21,7 @@ from penstock.registry.registering import parse_version
 from penstock.registry.schema import SchemaVersion
 from penstock.registry.settings import aliased, check_writable
 from penstock.registry.state import RegistryState
-from penstock.registry.subjects import qualify
+from penstock.registry.subjects import DEFAULT_CONTEXT, qualify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,24 @@ def delete_version(
         last = len(state.live(subject)) == 1
         records = (schema_record(one.soft_deleted()), *(_reset(state, subject) if last else ()))
     return Deletion(records=records, versions=(one.version,))
+
+
+def delete_context(state: RegistryState, name: str) -> Deletion:
+    """Delete a context that has no schemas left, with its settings; its ids stay given."""
+    context = name.removeprefix(":").removesuffix(":")
+    if context == DEFAULT_CONTEXT:
+        raise errors.not_permitted("The default context cannot be deleted")
+    if any(qualify(subject).context == context for subject in state.subjects):
+        raise errors.context_not_empty(context)
+    if context not in state.contexts:
+        raise errors.context_not_found(context)
+    check_writable(state, f":{context}:")
+    settings: list[StoreRecord] = []
+    for subject in {*state.configs, *state.modes}:
+        if subject is not None and qualify(subject).context == context:
+            settings += _reset(state, subject)
+    gone = context_record(context, state.highest_ids.get(context), deleted=True)
+    return Deletion(records=(*sorted(settings, key=lambda one: one.key), gone), versions=())
 
 
 def _deletable(

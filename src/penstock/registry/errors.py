@@ -159,6 +159,11 @@ def context_not_empty(context: str) -> RegistryError:
     return RegistryError(42211, f"Context '{context}' is not empty")
 
 
+def context_not_found(context: str) -> RegistryError:
+    """404, without a code of its own."""
+    return RegistryError(404, f"Context '{context}' not found.")
+
+
 def store_failed(reason: str) -> RegistryError:
     """50001."""
     return RegistryError(50001, f"Error in the backend data store - {reason}")
@@ -167,3 +172,13 @@ def store_failed(reason: str) -> RegistryError:
 def store_timed_out() -> RegistryError:
     """50002."""
     return RegistryError(50002, "Operation timed out: the change was not read back in time")
+
+
+def forwarding_failed(why: str) -> RegistryError:
+    """50003."""
+    return RegistryError(50003, f"Error while forwarding the request to the leader: {why}")
+
+
+def leader_unknown() -> RegistryError:
+    """50004."""
+    return RegistryError(50004, "Leader not known.")

@@ -226,11 +226,20 @@ def tombstone(subject: str, version: int) -> StoreRecord:
     return StoreRecord(key=encode_key(SchemaKey(subject=subject, version=version)), value=None)
 
 
-def context_record(context: str, highest_id: int | None = None) -> StoreRecord:
-    """A context; with the highest id given in it, where no other record tells that any more."""
+def context_record(
+    context: str, highest_id: int | None = None, *, deleted: bool = False
+) -> StoreRecord:
+    """A context; with the highest id given in it, where no other record tells that any more.
+
+    A deleted one whose ids are in messages stays as such: its name must not begin at 1 again.
+    """
+    if deleted and highest_id is None:
+        return StoreRecord(key=encode_key(ContextKey(context=context)), value=None)
     value: dict[str, Any] = {"tenant": TENANT, "context": context}
     if highest_id is not None:
         value["maxId"] = highest_id
+    if deleted:
+        value["deleted"] = True
     return StoreRecord(key=encode_key(ContextKey(context=context)), value=encode_json(value))
 
 

@@ -414,4 +414,5 @@ def _written(state: RegistryState, made: SchemaVersion) -> tuple[StoreRecord, ..
     context = qualify(made.subject).context
     if context == DEFAULT_CONTEXT or context in state.contexts:
         return (schema_record(made),)
-    return (context_record(context), schema_record(made))
+    # A context that was deleted and comes back still knows which ids it gave.
+    return (context_record(context, state.highest_ids.get(context)), schema_record(made))

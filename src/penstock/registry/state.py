@@ -170,8 +170,11 @@ class RegistryState:
         if value is None:
             self.contexts.discard(context)
             return
-        highest = decode_object(value).get("maxId")
-        if context != DEFAULT_CONTEXT:
+        fields = decode_object(value)
+        highest = fields.get("maxId")
+        if fields.get("deleted") is True:
+            self.contexts.discard(context)
+        elif context != DEFAULT_CONTEXT:
             self.contexts.add(context)
         if isinstance(highest, int):
             self.highest_ids[context] = max(self.highest_ids.get(context, 0), highest)

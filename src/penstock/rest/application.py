@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from penstock.http.handlers import ASGIApp
-from penstock.http.service import Served, service
+from penstock.http.service import Guard, Served, service
 from penstock.rest.errors import translate
 from penstock.rest.proxy import Proxy
 
@@ -21,28 +21,28 @@ _JSON = "application/json"
 
 
 @asynccontextmanager
-async def application(proxy: Proxy) -> AsyncIterator[ASGIApp]:
+async def application(proxy: Proxy, guard: Guard | None = None) -> AsyncIterator[ASGIApp]:
     """The application, for as long as what its routes hold is open."""
     async with AsyncExitStack() as stack:
-        yield _ByVersion(v2=await _v2(proxy, stack), v3=await _v3(proxy, stack))
+        yield _ByVersion(v2=await _v2(proxy, guard, stack), v3=await _v3(proxy, guard, stack))
 
 
-async def _v2(proxy: Proxy, stack: AsyncExitStack) -> ASGIApp:
+async def _v2(proxy: Proxy, guard: Guard | None, stack: AsyncExitStack) -> ASGIApp:
     if not proxy.config.v2_enabled:
-        return service([], Served(offered=[_JSON]))
+        return service([], Served(offered=[_JSON]), guard=guard)
     from penstock.rest.v2 import routes as v2  # Not loaded where it is not served.
 
     routes = await stack.enter_async_context(v2.routes(proxy))
-    return service(routes, _served(proxy, v2.OFFERED), translate=translate)
+    return service(routes, _served(proxy, v2.OFFERED), translate=translate, guard=guard)
 
 
-async def _v3(proxy: Proxy, stack: AsyncExitStack) -> ASGIApp:
+async def _v3(proxy: Proxy, guard: Guard | None, stack: AsyncExitStack) -> ASGIApp:
     if not proxy.config.v3_enabled:
-        return service([], Served(offered=[_JSON]))
+        return service([], Served(offered=[_JSON]), guard=guard)
     from penstock.rest.v3 import routes as v3  # Not loaded where it is not served.
 
     routes = await stack.enter_async_context(v3.routes(proxy))
-    return service(routes, _served(proxy, v3.OFFERED), translate=translate)
+    return service(routes, _served(proxy, v3.OFFERED), translate=translate, guard=guard)
 
 
 class _ByVersion:

@@ -9,8 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.client.settings import as_bool, as_int
-from penstock.config.listeners import split_address
 from penstock.errors import ConfigError
+from penstock.http.access import (
+    ACCESS_DEFAULTS,
+    LISTENER_FORM,
+    TLS_SETTINGS,
+    BasicSettings,
+    HttpListener,
+    read_basic,
+    read_listeners,
+    read_tls,
+)
+from penstock.security.tls.contexts import TlsSettings
 
 _DEFAULTS = {
     "listeners": "http://127.0.0.1:8082",
@@ -30,6 +40,7 @@ _DEFAULTS = {
     "record.max.bytes": str(2 << 20),
     "streams.max": "2000",
     "stream.buffer.bytes": str(1 << 20),
+    **ACCESS_DEFAULTS,
 }
 # Settings of Confluent's own machinery, which is built differently here.
 _IDLE = {
@@ -43,14 +54,13 @@ _IDLE = {
 }
 _REGISTRY = "schema.registry."
 _FAMILIES = ("client.", "producer.", "consumer.", "admin.")
-_LISTENER_FORM = "http://host:port"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestConfig:
     """What the process was told."""
 
-    listeners: tuple[tuple[str, int], ...]
+    listeners: tuple[HttpListener, ...]
     producer: Mapping[str, str]  # Each with bootstrap.servers, in a client's own names.
     consumer: Mapping[str, str]
     admin: Mapping[str, str]
@@ -70,6 +80,8 @@ class RestConfig:
     record_bytes_max: int = 2 << 20  # Of one record in a stream of them.
     streams_max: int = 2000
     stream_buffer_bytes: int = 1 << 20  # What a reader of a stream may be behind.
+    tls: TlsSettings | None = None  # None: nothing is said about TLS.
+    basic: BasicSettings | None = None  # None: whoever reaches the port may use it.
     warnings: tuple[str, ...] = field(default=())
 
     @classmethod
@@ -77,7 +89,7 @@ class RestConfig:
         """From a properties file; ConfigError names the setting that is wrong."""
         chosen = {**_DEFAULTS, **{name: text.strip() for name, text in given.items()}}
         return cls(
-            listeners=_listeners(chosen["listeners"]),
+            listeners=read_listeners(chosen["listeners"]),
             producer=_client(chosen, "producer."),
             consumer=_client(chosen, "consumer."),
             admin=_client(chosen, "admin."),
@@ -97,29 +109,17 @@ class RestConfig:
             record_bytes_max=_number(chosen, "record.max.bytes"),
             streams_max=_number(chosen, "streams.max"),
             stream_buffer_bytes=_number(chosen, "stream.buffer.bytes"),
+            tls=read_tls(chosen),
+            basic=read_basic(chosen, "KafkaRest"),
             warnings=tuple(_warning(name) for name in given if not _is_known(name)),
         )
-
-
-def _listeners(text: str) -> tuple[tuple[str, int], ...]:
-    found = []
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        scheme, host, port = split_address("listeners", entry, _LISTENER_FORM)
-        if scheme.lower() == "https":
-            raise ConfigError(f"listeners has {entry}: https is not served yet, write http")
-        if scheme.lower() != "http":
-            raise ConfigError(f"listeners has {entry}: write {_LISTENER_FORM}")
-        found.append((host, port))
-    if not found:
-        raise ConfigError(f"listeners is empty: write {_LISTENER_FORM}")
-    return tuple(found)
 
 
 def _advertised(text: str) -> str:
     """The first of the addresses, without a slash at its end."""
     first = text.partition(",")[0].strip().rstrip("/")
     if first and "://" not in first:
-        raise ConfigError(f"advertised.listeners has {first}: write {_LISTENER_FORM}")
+        raise ConfigError(f"advertised.listeners has {first}: write {LISTENER_FORM}")
     return first
 
 
@@ -152,7 +152,8 @@ def _number(chosen: Mapping[str, str], name: str) -> int:
 def _is_known(name: str) -> bool:
     if name in _IDLE:
         return False
-    return name in _DEFAULTS or name.startswith((*_FAMILIES, _REGISTRY))
+    families = (*_FAMILIES, _REGISTRY)
+    return name in _DEFAULTS or name in TLS_SETTINGS or name.startswith(families)
 
 
 def _warning(name: str) -> str:

@@ -11,7 +11,8 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from penstock.http.server import Limits, listen, serving
+from penstock.http.access import guard_of, server_context, serving_all
+from penstock.http.server import Limits, listen
 from penstock.http.service import OpenService
 from penstock.http.signals import stop_on_signals
 from penstock.rest.application import application
@@ -38,11 +39,13 @@ async def run(config: RestConfig) -> None:
 async def serving_rest(config: RestConfig) -> AsyncIterator[tuple[int, ...]]:
     """A proxy that answers in the caller's event loop while the context is open; its ports."""
     async with AsyncExitStack() as stack:
-        listeners = [listen(host, port) for host, port in config.listeners]
-        for listener in listeners:
+        sockets = [listen(one.host, one.port) for one in config.listeners]
+        for listener in sockets:
             stack.callback(listener.close)
         opened = await stack.enter_async_context(open_service(config))
-        server = serving(opened.app, listeners, limits=limits_of(config))
+        server = serving_all(
+            opened.app, config.listeners, sockets, tls=opened.tls, limits=limits_of(config)
+        )
         ports = await stack.enter_async_context(server)
         stack.callback(opened.end_streams)
         log.info("Server started, listening for requests on port %s", ", ".join(map(str, ports)))
@@ -52,8 +55,10 @@ async def serving_rest(config: RestConfig) -> AsyncIterator[tuple[int, ...]]:
 @asynccontextmanager
 async def open_service(config: RestConfig) -> AsyncIterator[OpenService]:
     """A proxy with its clients, to be served by whoever has the sockets."""
-    async with Proxy.open(config) as proxy, application(proxy) as app:
-        yield OpenService(app=app, end_streams=proxy.stopping.set)
+    tls = server_context(config.tls, config.listeners)
+    guard = guard_of(config.basic)
+    async with Proxy.open(config) as proxy, application(proxy, guard) as app:
+        yield OpenService(app=app, tls=tls, end_streams=proxy.stopping.set)
 
 
 def limits_of(config: RestConfig) -> Limits:

@@ -158,6 +158,13 @@ class RegistryClient:
             (subject, schema, normalize), lambda: self._ask_for(subject, schema, normalize)
         )
 
+    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """For whoever administers a registry: the document of an answer, None for an empty one.
+
+        It is asked once: what one has taken and not answered may have been done.
+        """
+        return self._http.ask_once(method, path, body)
+
     def resolved(self, schema: NewSchema) -> StoredSchema:
         """A schema that may not be registered yet, with those that it refers to."""
         return self._stored(_UNNUMBERED, schema.document(), 0)

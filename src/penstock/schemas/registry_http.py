@@ -77,6 +77,24 @@ class RegistryHttp:
         """The answer to a POST that may be sent twice."""
         return self._ask("POST", path, json.dumps(document).encode())
 
+    def ask_once(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        """The document of an answer, of whatever kind; None for an empty one.
+
+        A registry that cannot be reached is passed over. What one has taken and not answered is
+        not sent to the next: it may have been done.
+        """
+        sent = None if body is None else json.dumps(body).encode()
+        reasons: list[str] = []
+        for url in self.urls:
+            try:
+                content, address = self._exchange(url, method, path, sent)
+                return _json(content, address) if content else None
+            except _Trouble as trouble:
+                reasons.append(str(trouble))
+                if not trouble.is_untouched:
+                    break
+        raise RegistryUnreachable(f"no schema registry answers ({'; '.join(reasons)})")
+
     def _ask(self, method: str, path: str, body: bytes | None) -> Mapping[str, Any]:
         reasons: list[str] = []
         for tried in range(self.rounds):
@@ -91,16 +109,23 @@ class RegistryHttp:
         raise RegistryUnreachable(f"no schema registry answers ({'; '.join(reasons)})")
 
     def _ask_one(self, url: str, method: str, path: str, body: bytes | None) -> Mapping[str, Any]:
+        return _document(*self._exchange(url, method, path, body))
+
+    def _exchange(self, url: str, method: str, path: str, body: bytes | None) -> tuple[bytes, str]:
+        """The bytes of an answer, and who gave it."""
         address, credentials = _without_credentials(url)
         request = self._request(address + path, method, body, credentials)
         try:
             with urlopen(request, timeout=self.timeout_s, context=self._tls(url)) as response:
-                return _document(response.read(_ANSWER_BYTES_MAX + 1), address)
+                return response.read(_ANSWER_BYTES_MAX + 1), address
         except HTTPError as error:
             with error:
                 raise _judged(error, address) from error
         except (URLError, OSError) as error:
-            raise _Trouble(f"{address}: {getattr(error, 'reason', error)}") from error
+            reason = getattr(error, "reason", error)
+            raise _Trouble(
+                f"{address}: {reason}", is_untouched=isinstance(reason, ConnectionRefusedError)
+            ) from error
 
     def _request(
         self, url: str, method: str, body: bytes | None, credentials: str | None
@@ -129,7 +154,11 @@ class RegistryHttp:
 
 
 class _Trouble(Exception):
-    """One registry could not answer; another may."""
+    """One registry could not answer; another may. `is_untouched`: it was never asked."""
+
+    def __init__(self, reason: str, *, is_untouched: bool = False) -> None:
+        super().__init__(reason)
+        self.is_untouched = is_untouched
 
 
 def _secret(name: str, value: str | None) -> str | None:
@@ -172,12 +201,16 @@ def _told(error: HTTPError) -> Mapping[str, Any]:
 
 
 def _document(body: bytes, address: str) -> Mapping[str, Any]:
-    if len(body) > _ANSWER_BYTES_MAX:
-        raise RegistryUnreachable(f"{address} answers with more than {_ANSWER_BYTES_MAX} bytes")
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise RegistryUnreachable(f"{address} does not answer like a schema registry") from error
+    answer = _json(body, address)
     if not isinstance(answer, dict):
         raise RegistryUnreachable(f"{address} does not answer like a schema registry")
     return answer
+
+
+def _json(body: bytes, address: str) -> Any:
+    if len(body) > _ANSWER_BYTES_MAX:
+        raise RegistryUnreachable(f"{address} answers with more than {_ANSWER_BYTES_MAX} bytes")
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise RegistryUnreachable(f"{address} does not answer like a schema registry") from error

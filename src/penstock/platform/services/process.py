@@ -10,7 +10,8 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from penstock.http.server import listen, serving
+from penstock.http.access import server_context, serving_all
+from penstock.http.server import listen
 from penstock.http.signals import stop_on_signals
 from penstock.platform.services.keeper import ServiceKeeper
 from penstock.platform.services.switch import ServiceSwitch
@@ -41,14 +42,15 @@ async def _kept(kind: ServiceKind, settings: PlatformSettings) -> AsyncIterator[
     runner = runner_of(kind.name)
     switch = ServiceSwitch(kind.name, kind.title)
     keeper = ServiceKeeper(switch, runner, config)
-    listeners = [listen(host, port) for host, port in config.listeners]
+    tls = server_context(config.tls, config.listeners)
+    sockets = [listen(one.host, one.port) for one in config.listeners]
     async with AsyncExitStack() as stack:
-        for listener in listeners:
+        for listener in sockets:
             stack.callback(listener.close)
         keeping = asyncio.create_task(keeper.keep(), name=kind.name)
         stack.push_async_callback(_cancel, keeping)
         ports = await stack.enter_async_context(
-            serving(switch, listeners, limits=runner.limits(config))
+            serving_all(switch, config.listeners, sockets, tls=tls, limits=runner.limits(config))
         )
         stack.callback(keeper.end_streams)
         log.info("%s listens on port %s", kind.name, ", ".join(map(str, ports)))

@@ -20,8 +20,11 @@ from penstock.registry.service.config import RegistryConfig
 log = logging.getLogger("penstock.registry")
 
 
-def prepare_topic(config: RegistryConfig) -> None:
-    """Create the topic or look at it; ConfigError says why schemas would not be safe in it."""
+def prepare_topic(config: RegistryConfig) -> str:
+    """Create the topic or look at it; ConfigError says why schemas would not be safe in it.
+
+    Returns the id of the Kafka cluster.
+    """
     timeout_ms = int(config.start_timeout_s * 1000)
     with Admin(config.client, default_api_timeout_ms=timeout_ms) as admin:
         try:
@@ -30,6 +33,7 @@ def prepare_topic(config: RegistryConfig) -> None:
             found = _create(admin, config)
         check_partitions(found[config.topic])
         check_policy(config.topic, _policy(admin, config.topic))
+        return admin.describe_cluster().cluster_id or ""
 
 
 def check_partitions(topic: TopicDescription) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from penstock.http.bodies import json_answer
 from penstock.http.handlers import Request, Response, Route
+from penstock.registry.deleting import delete_context
 from penstock.registry.finding import (
     find_guid,
     find_highest_id,
@@ -16,6 +17,7 @@ from penstock.registry.finding import (
 from penstock.registry.schema import SchemaContent, SchemaVersion
 from penstock.registry.service.documents import schema_document, version_document
 from penstock.registry.service.forms import in_form
+from penstock.registry.service.forwarding import LeaderWrites
 from penstock.registry.service.requests import (
     flag,
     page,
@@ -34,8 +36,9 @@ _GUID = "/schemas/guids/{guid:segment}"
 class SchemaRoutes:
     """Handlers for one store."""
 
-    def __init__(self, store: SchemaStore) -> None:
+    def __init__(self, store: SchemaStore, writes: LeaderWrites) -> None:
         self._store = store
+        self._writes = writes
 
     def routes(self) -> list[Route]:
         return [
@@ -48,6 +51,11 @@ class SchemaRoutes:
             Route(_GUID, self._find_guid, methods=["GET"]),
             Route(f"{_GUID}/ids", self._list_guid_ids, methods=["GET"]),
             Route("/contexts", self._list_contexts, methods=["GET"]),
+            Route(
+                "/contexts/{context:segment}",
+                self._writes.by_leader(self._delete_context),
+                methods=["DELETE"],
+            ),
         ]
 
     async def _list(self, request: Request) -> Response:
@@ -84,6 +92,11 @@ class SchemaRoutes:
 
     async def _list_contexts(self, request: Request) -> Response:
         return json_answer(request, page(request, list_contexts(self._store.state)))
+
+    async def _delete_context(self, request: Request) -> Response:
+        context = str(request.path_params["context"])
+        await self._store.change(lambda state: delete_context(state, context))
+        return Response(status_code=204)
 
     async def _document(self, request: Request, content: SchemaContent) -> dict[str, Any]:
         """A schema in the form that is asked for."""

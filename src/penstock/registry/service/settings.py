@@ -3,6 +3,7 @@
 from penstock.http.bodies import json_answer
 from penstock.http.handlers import Request, Response, Route
 from penstock.registry.service.documents import updated_config
+from penstock.registry.service.forwarding import LeaderWrites
 from penstock.registry.service.requests import flag, read_document
 from penstock.registry.service.store import SchemaStore
 from penstock.registry.settings import (
@@ -20,18 +21,21 @@ _OF_SUBJECT = "/{subject:segment}"
 class SettingRoutes:
     """Handlers for one store."""
 
-    def __init__(self, store: SchemaStore) -> None:
+    def __init__(self, store: SchemaStore, writes: LeaderWrites) -> None:
         self._store = store
+        self._writes = writes
 
     def routes(self) -> list[Route]:
-        found = [Route(f"/mode{_OF_SUBJECT}", self._delete_mode, methods=["DELETE"])]
+        by_leader = self._writes.by_leader
+        delete_mode = by_leader(self._delete_mode)
+        found = [Route(f"/mode{_OF_SUBJECT}", delete_mode, methods=["DELETE"])]
         for end in ("", _OF_SUBJECT):
             found += [
                 Route(f"/config{end}", self._config, methods=["GET"]),
-                Route(f"/config{end}", self._change_config, methods=["PUT"]),
-                Route(f"/config{end}", self._delete_config, methods=["DELETE"]),
+                Route(f"/config{end}", by_leader(self._change_config), methods=["PUT"]),
+                Route(f"/config{end}", by_leader(self._delete_config), methods=["DELETE"]),
                 Route(f"/mode{end}", self._mode, methods=["GET"]),
-                Route(f"/mode{end}", self._change_mode, methods=["PUT"]),
+                Route(f"/mode{end}", by_leader(self._change_mode), methods=["PUT"]),
             ]
         return found
 

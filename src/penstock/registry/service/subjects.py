@@ -23,6 +23,7 @@ from penstock.registry.registering import (
 from penstock.registry.schema import SchemaVersion
 from penstock.registry.service.documents import registered_document, version_document
 from penstock.registry.service.forms import in_form
+from penstock.registry.service.forwarding import LeaderWrites
 from penstock.registry.service.requests import (
     flag,
     page,
@@ -47,19 +48,22 @@ _CHECK = "/compatibility/subjects/{subject:segment}/versions"
 class SubjectRoutes:
     """Handlers for one store."""
 
-    def __init__(self, store: SchemaStore) -> None:
+    def __init__(self, store: SchemaStore, writes: LeaderWrites) -> None:
         self._store = store
+        self._writes = writes
 
     def routes(self) -> list[Route]:
+        by_leader = self._writes.by_leader
+        registering = by_leader(self._register, known=self._find_registered)
         return [
             Route("/subjects", self._list, methods=["GET"]),
             Route(_SUBJECT, self._look_up, methods=["POST"]),
-            Route(_SUBJECT, self._delete, methods=["DELETE"]),
+            Route(_SUBJECT, by_leader(self._delete), methods=["DELETE"]),
             Route(f"{_SUBJECT}/metadata", self._find_by_metadata, methods=["GET"]),
             Route(_VERSIONS, self._list_versions, methods=["GET"]),
-            Route(_VERSIONS, self._register, methods=["POST"]),
+            Route(_VERSIONS, registering, methods=["POST"]),
             Route(_VERSION, self._find, methods=["GET"]),
-            Route(_VERSION, self._delete_version, methods=["DELETE"]),
+            Route(_VERSION, by_leader(self._delete_version), methods=["DELETE"]),
             Route(f"{_VERSION}/schema", self._find_text, methods=["GET"]),
             Route(f"{_VERSION}/referencedby", self._list_referrers, methods=["GET"]),
             Route(_CHECK, self._check, methods=["POST"]),
@@ -92,6 +96,14 @@ class SubjectRoutes:
     async def _list_referrers(self, request: Request) -> Response:
         found = list_referrers(self._store.state, subject_of(request), version_of(request))
         return json_answer(request, page(request, found))
+
+    async def _find_registered(self, request: Request) -> Response | None:
+        """What a subject has is told by any instance, and costs the leader nothing."""
+        wanted, subject = await _schema_of(request), subject_of(request)
+        found = await self._store.find_done(
+            lambda state: register(state, subject, wanted, parse_definition)
+        )
+        return None if found is None else json_answer(request, registered_document(found.version))
 
     async def _register(self, request: Request) -> Response:
         wanted, subject = await _schema_of(request), subject_of(request)

@@ -77,6 +77,14 @@ class AvroDefinition:
         printer = _Printer(printed=set(self.borrowed), full_names=True)
         return dump_json(printer.print(self.resolved.root, ""))
 
+    def inlined(self) -> str:
+        """As `canonical`, with what references declare written out where it is met first."""
+        printer = _Printer(printed=set(), full_names=False, named=self.resolved.named)
+        try:
+            return dump_json(printer.print(self.resolved.root, ""))
+        except RecursionError:
+            raise SchemaError("the schema and its references are nested too deeply") from None
+
     def top_level_fields(self) -> frozenset[str]:
         """The fields of the outermost record."""
         root = self.resolved.follow(self.resolved.root)
@@ -310,10 +318,12 @@ class _Printer:
 
     printed: set[str]
     full_names: bool
+    named: Mapping[str, Node] = field(default_factory=dict)  # Of what only names are met.
 
     def print(self, node: Node, space: str) -> Any:
         if isinstance(node, str):
-            return self._name(node, space)
+            known = node in self.named and node not in self.printed
+            return self.print(self.named[node], space) if known else self._name(node, space)
         if isinstance(node, list):
             return [self.print(branch, space) for branch in node]
         kind = type_name(node)

@@ -7,10 +7,13 @@ from typing import Any
 
 import httpx
 
-from penstock.registry.records import StoreRecord
+from penstock.http.service import Guard
+from penstock.registry.records import NOOP, StoreRecord
 from penstock.registry.service.application import application
+from penstock.registry.service.forwarding import ForwardSettings, LeaderWrites
+from penstock.registry.service.leadership import Leadership
 from penstock.registry.service.store import SchemaStore
-from penstock.registry.service.topic import ReadRecord
+from penstock.registry.service.topic import BegunTerm, ReadRecord
 from penstock.registry.state import RegistryState
 
 MEDIA = "application/vnd.schemaregistry.v1+json"
@@ -24,19 +27,45 @@ class MemoryTopic:
         self.gate = asyncio.Event()
         self.gate.set()
         self.refusals: list[Exception] = []  # What the next appends raise.
+        self.terms = 0
+        self.producer_id = 7
+        self.retired: list[int] = []
+        self._is_in_term = False
         self._grown = asyncio.Event()
         self._read = 0
 
-    async def append(self, record: StoreRecord) -> int:
-        if self.refusals:
-            raise self.refusals.pop(0)
-        self.put(record)
+    async def mark(self) -> int:
+        self.put(NOOP)
         return self.records[-1].offset
 
-    def put(self, record: StoreRecord) -> None:
+    @property
+    def is_in_term(self) -> bool:
+        return self._is_in_term
+
+    async def begin_term(self) -> BegunTerm:
+        self.terms += 1
+        self._is_in_term = True
+        self.put(NOOP, self.producer_id)
+        return BegunTerm(self.records[-1].offset, self.producer_id)
+
+    async def retire(self, producer_ids: Sequence[int]) -> int:
+        self.retired += producer_ids
+        return await self.mark()
+
+    async def append(self, records: Sequence[StoreRecord]) -> int:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        for record in records:
+            self.put(record)
+        return self.records[-len(records)].offset
+
+    def leave_term(self) -> None:
+        self._is_in_term = False
+
+    def put(self, record: StoreRecord, producer_id: int | None = None) -> None:
         """A record of whoever."""
         offset = self.records[-1].offset + 1 if self.records else 0
-        self.records.append(ReadRecord(offset, record.key, record.value))
+        self.records.append(ReadRecord(offset, record.key, record.value, producer_id))
         self._grown.set()
 
     async def read(self) -> Sequence[ReadRecord]:
@@ -52,15 +81,30 @@ class MemoryTopic:
 class Registry:
     """`async with Registry() as registry: await registry.get("/subjects")`."""
 
-    def __init__(self, topic: MemoryTopic | None = None, *, timeout_s: float = 60) -> None:
+    def __init__(
+        self,
+        topic: MemoryTopic | None = None,
+        *,
+        timeout_s: float = 60,
+        leadership: Leadership | None = None,  # None: it leads.
+        guard: Guard | None = None,
+    ) -> None:
         self.topic = topic or MemoryTopic()
+        self.leadership = leadership or Leadership.alone()
         self._timeout_s = timeout_s
+        self._guard = guard
 
     async def __aenter__(self) -> "Registry":
-        self.store = SchemaStore(self.topic, RegistryState(), timeout_s=self._timeout_s)
+        self.store = SchemaStore(
+            self.topic,
+            RegistryState(),
+            timeout_s=self._timeout_s,
+            is_leading=self.leadership.is_leading,
+        )
         self.following = asyncio.create_task(self.store.follow())
         await self.store.catch_up()
-        transport = httpx.ASGITransport(application(self.store))
+        writes = LeaderWrites(self.leadership, ForwardSettings(timeout_s=self._timeout_s))
+        transport = httpx.ASGITransport(application(self.store, writes, self._guard))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://registry")
         return self
 

@@ -11,7 +11,7 @@ SERVERS = {"kafkastore.bootstrap.servers": "PLAINTEXT://one:9092, two:9093"}
 
 def test_without_listeners_only_this_machine_is_answered() -> None:
     config = RegistryConfig.of(SERVERS)
-    assert config.listeners == (("127.0.0.1", 8081),)
+    assert config.listeners == (("http", "127.0.0.1", 8081),)
     assert (config.topic, config.level) == ("_schemas", CompatibilityLevel.BACKWARD)
     assert config.warnings == ()
 
@@ -46,16 +46,40 @@ def test_listeners_times_and_the_level_are_read() -> None:
             "avro.compatibility.level": "full_transitive",
         }
     )
-    assert config.listeners == (("0.0.0.0", 8081), ("::1", 0))
+    assert config.listeners == (("http", "0.0.0.0", 8081), ("http", "::1", 0))
     assert (config.timeout_s, config.start_timeout_s) == (0.5, 1.5)
     assert (config.topic, config.level) == ("schemas", CompatibilityLevel.FULL_TRANSITIVE)
+
+
+def test_the_settings_of_several_instances_are_read_under_old_and_new_names() -> None:
+    config = RegistryConfig.of(
+        {
+            **SERVERS,
+            "listeners": "https://here:8081",
+            "schema.registry.group.id": "ours",
+            "master.eligibility": "false",
+            "kafkagroup.session.timeout.ms": "6000",
+            "kafkagroup.heartbeat.interval.ms": "500",
+            "inter.instance.headers.whitelist": "X-Trace, X-User",
+        }
+    )
+    assert (config.group_id, config.is_eligible) == ("ours", False)
+    assert (config.session_timeout_s, config.heartbeat_s) == (6.0, 0.5)
+    assert config.forwarded_headers == ("X-Trace", "X-User")
+    assert config.inter_instance_scheme == "https"  # As the first listener, where nothing is said.
+    assert config.warnings == ()
 
 
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
         ("kafkastore.bootstrap.servers", "", "kafkastore.bootstrap.servers is missing"),
-        ("listeners", "https://here:8081", "https is not served yet"),
+        ("listeners", "ftp://here:8081", "write http://host:port or https://host:port"),
+        ("leader.eligibility", "perhaps", "is neither true nor false"),
+        ("inter.instance.protocol", "ftp", "is neither http nor https"),
+        ("authentication.method", "BEARER", "is neither NONE nor BASIC"),
+        ("authentication.method", "BASIC", "authentication.users.file is missing"),
+        ("ssl.client.auth", "perhaps", "is not one of none, requested, required"),
         ("listeners", "here:8081", "write http://host:port"),
         ("listeners", " ", "listeners is empty"),
         ("kafkastore.timeout.ms", "soon", "is not a whole number"),
@@ -70,9 +94,9 @@ def test_what_is_wrong_is_told(name: str, value: str, sentence: str) -> None:
 
 def test_what_is_not_known_is_ignored_and_told() -> None:
     given = {**SERVERS, "kafkastore.topics": "x", "host.name": "here", "zork": "1"}
+    assert RegistryConfig.of(given).host_name == "here"
     assert RegistryConfig.of(given).warnings == (
         "kafkastore.topics is not a setting this registry knows: it is ignored, "
         "did you mean kafkastore.topic?",
-        "host.name does nothing yet: a registry here is one instance, which leads itself",
         "zork is not a setting this registry knows: it is ignored",
     )

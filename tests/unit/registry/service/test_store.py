@@ -3,16 +3,23 @@
 import asyncio
 import json
 import logging
+from collections.abc import Sequence
 
 import pytest
 from tests.unit.registry.service.rig import ID, NOTE, MemoryTopic, Registry, record
 
-from penstock.client.errors import FatalError
-from penstock.errors import PolicyViolation, RecordTooLarge
-from penstock.registry.records import NOOP, StoreRecord
-from penstock.registry.service.store import StoreBroken
+from penstock.client.wire.fenced_writer import WriteOutcomeUnknown, WriterFenced
+from penstock.errors import PolicyViolation, RecordTooLarge, UnknownTopicOrPartition
+from penstock.registry.records import NOOP, StoreRecord, mode_record, schema_record
+from penstock.registry.registering import SchemaRegistration, SchemaRequest, register
+from penstock.registry.schema import SchemaContent, SchemaVersion
+from penstock.registry.service.leadership import Leadership
+from penstock.registry.service.store import NotLeading, StoreBroken
+from penstock.registry.state import RegistryState
+from penstock.schemas.definitions.parse import parse_definition as parse
 
 V1, V2 = record(ID), record(ID, NOTE)
+V1_ASKED = SchemaRequest.of({"schema": json.dumps(V1)})
 PATH = "/subjects/orders/versions"
 
 
@@ -107,14 +114,98 @@ def test_what_the_brokers_refuse_is_told_and_changes_nothing(error: Exception, c
     asyncio.run(run())
 
 
-def test_a_writer_that_is_lost_ends_the_reader_and_so_the_process() -> None:
+def test_a_topic_that_is_gone_ends_the_reader_and_so_the_process() -> None:
     async def run() -> None:
         async with Registry() as registry:
-            registry.topic.refusals = [FatalError("fenced")]
+            registry.topic.refusals = [UnknownTopicOrPartition("it was deleted")]
             body = {"schema": json.dumps(V1)}
             assert (await registry.error("POST", PATH, body))[1] == 50001
-            with pytest.raises(StoreBroken, match="fenced"):
+            with pytest.raises(StoreBroken, match="it was deleted"):
                 await registry.following
+
+    asyncio.run(run())
+
+
+def test_a_writer_that_was_fenced_begins_a_new_term_and_reads_up_to_it() -> None:
+    async def run() -> None:
+        async with Registry() as registry:
+            await registry.register("orders", V1)
+            registry.topic.refusals = [WriterFenced("another one leads")]
+            foreign = schema_record(
+                SchemaVersion(
+                    subject="orders", version=2, schema_id=2, content=SchemaContent(text='"int"')
+                )
+            )
+            registry.topic.put(foreign)  # Of the one that led in between.
+            assert await registry.register("others", V2) == 3
+            assert registry.topic.terms == 2
+
+    asyncio.run(run())
+
+
+def test_a_write_without_an_outcome_is_told_and_settled_by_a_new_term() -> None:
+    async def run() -> None:
+        async with Registry() as registry:
+            registry.topic.refusals = [WriteOutcomeUnknown("no answer")]
+            body = {"schema": json.dumps(V1)}
+            assert (await registry.error("POST", PATH, body))[:2] == (500, 50002)
+            assert await registry.register("orders", V1) == 1
+            assert registry.topic.terms == 2
+
+    asyncio.run(run())
+
+
+def test_writers_of_another_producer_id_are_retired() -> None:
+    async def run() -> None:
+        topic = MemoryTopic()
+        topic.put(NOOP, 3)
+        async with Registry(topic) as registry:
+            await registry.register("orders", V1)
+            assert topic.retired == [3]
+            await registry.register("orders", V2)
+            assert topic.retired == [3]
+
+    asyncio.run(run())
+
+
+def test_who_does_not_lead_writes_nothing() -> None:
+    async def run() -> None:
+        async with Registry(timeout_s=0.05, leadership=Leadership()) as registry:
+            written = len(registry.topic.records)
+            body = {"schema": json.dumps(V1)}
+            told = await registry.error("POST", PATH, body)
+            assert told == (500, 50004, "Leader not known.")
+            with pytest.raises(NotLeading):
+                await registry.store.change(lambda state: register(state, "s", V1_ASKED, parse))
+            assert len(registry.topic.records) == written
+
+    asyncio.run(run())
+
+
+def test_who_loses_the_lead_while_he_decides_writes_nothing() -> None:
+    async def run() -> None:
+        async with Registry() as registry:
+            await registry.register("orders", V1)
+            written = len(registry.topic.records)
+
+            def decide(state: RegistryState) -> SchemaRegistration:
+                registry.leadership.assign(None, is_us=False, until_s=0)
+                return register(state, "others", V1_ASKED, parse)
+
+            with pytest.raises(NotLeading):
+                await registry.store.change(decide)
+            assert len(registry.topic.records) == written
+
+    asyncio.run(run())
+
+
+def test_who_does_not_lead_still_tells_the_id_of_what_is_registered() -> None:
+    async def run() -> None:
+        async with Registry() as first:
+            await first.register("orders", V1)
+            kept = first.topic.records
+        async with Registry(MemoryTopic(kept), leadership=Leadership()) as second:
+            assert await second.register("orders", V1) == 1
 
     asyncio.run(run())
 
@@ -134,9 +225,9 @@ def test_a_topic_that_begins_anew_ends_the_reader() -> None:
 class SharedTopic(MemoryTopic):
     """Somebody else's record comes before each of ours."""
 
-    async def append(self, record: StoreRecord) -> int:
-        self.put(NOOP)
-        return await super().append(record)
+    async def append(self, records: Sequence[StoreRecord]) -> int:
+        self.put(mode_record("s", "READWRITE"))
+        return await super().append(records)
 
 
 def test_another_writer_is_told(caplog: pytest.LogCaptureFixture) -> None:
@@ -146,4 +237,4 @@ def test_another_writer_is_told(caplog: pytest.LogCaptureFixture) -> None:
 
     with caplog.at_level(logging.ERROR, "penstock.registry"):
         asyncio.run(run())
-    assert "Somebody else writes" in caplog.text
+    assert "two schemas may get one id" in caplog.text

@@ -4,8 +4,19 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 
+import httpx
 import pytest
-from tests.unit.registry.service.rig import BARE, ID, MEDIA, NOTE, Registry, record
+from tests.unit.registry.service.rig import (
+    BARE,
+    ID,
+    MEDIA,
+    NOTE,
+    MemoryTopic,
+    Registry,
+    record,
+)
+
+from penstock.http.basic_auth import BasicAuth, HttpUser
 
 V1, V2, BAD = record(ID), record(ID, NOTE), record(ID, BARE)
 
@@ -305,3 +316,80 @@ def test_bodies_of_the_known_media_types_are_taken(media: str) -> None:
         assert refused.json()["error_code"] == 415
 
     asked(talk)
+
+
+def test_an_empty_context_is_deleted_and_its_ids_stay_given() -> None:
+    async def run() -> None:
+        async with Registry() as registry:
+            path = "/contexts/.staging"
+            assert (await registry.error("DELETE", path))[:2] == (404, 404)
+            assert (await registry.error("DELETE", "/contexts/:.:"))[1] == 42205
+            await registry.register(":.staging:orders", record(ID))
+            await registry.put("/config/:.staging:", {"compatibility": "NONE"})
+            told = await registry.error("DELETE", path)
+            assert told == (422, 42211, "Context '.staging' is not empty")
+            await registry.delete("/subjects/:.staging:orders")
+            assert (await registry.error("DELETE", path))[1] == 42211
+            await registry.delete("/subjects/:.staging:orders?permanent=true")
+            gone = await registry.http.delete(path)
+            assert (gone.status_code, gone.content) == (204, b"")
+            assert await registry.get("/contexts") == ["."]
+            assert (await registry.error("GET", "/config/:.staging:"))[1] == 40408
+            kept = registry.topic.records
+        last = {one.key: one for one in kept}  # As compaction leaves it.
+        async with Registry(MemoryTopic(sorted(last.values()))) as again:
+            assert await again.get("/contexts") == ["."]
+            assert await again.register(":.staging:orders", record(NOTE)) == 2
+            assert await again.get("/contexts") == [".", ".staging"]
+
+    asyncio.run(run())
+
+
+def test_the_registry_says_which_it_is() -> None:
+    async def run() -> None:
+        async with Registry() as registry:
+            told = await registry.get("/v1/metadata/id")
+            clusters = {"kafka-cluster": "", "schema-registry-cluster": "schema-registry"}
+            assert told == {"scope": {"path": [], "clusters": clusters}, "id": ""}
+            assert (await registry.get("/v1/metadata/version"))["version"]
+
+    asyncio.run(run())
+
+
+def test_a_schema_is_told_with_what_it_refers_to() -> None:
+    async def run() -> None:
+        async with Registry() as registry:
+            coin = {"type": "enum", "name": "shop.Coin", "symbols": ["EUR"]}
+            await registry.register("coin", coin)
+            reference = {"name": "shop.Coin", "subject": "coin", "version": 1}
+            fields = [{"name": name, "type": "shop.Coin"} for name in ("paid", "due")]
+            schema_id = await registry.register("order", record(*fields), references=[reference])
+            found = await registry.get(f"/schemas/ids/{schema_id}?format=resolved")
+            paid, due = json.loads(found["schema"])["fields"]
+            assert paid["type"] == {
+                "type": "enum",
+                "name": "Coin",
+                "namespace": "shop",
+                "symbols": ["EUR"],
+            }
+            assert due["type"] == "shop.Coin"
+            plain = await registry.get(f"/schemas/ids/{schema_id}?format=other")
+            assert json.loads(plain["schema"])["fields"][0]["type"] == "shop.Coin"
+
+    asyncio.run(run())
+
+
+def test_who_has_no_password_gets_no_answer() -> None:
+    async def run() -> None:
+        users = {"alice": HttpUser(password="secret", roles=frozenset({"admin"}))}
+        guard = BasicAuth(users, realm="SchemaRegistry")
+        async with Registry(guard=guard) as registry:
+            got = await registry.http.get("/subjects")
+            assert got.status_code == 401
+            assert got.headers["www-authenticate"] == 'Basic realm="SchemaRegistry"'
+            assert got.json() == {"error_code": 401, "message": "Unauthorized"}
+            assert (await registry.http.get("/-/ready")).status_code == 200
+            mine = httpx.BasicAuth("alice", "secret")
+            assert (await registry.http.get("/subjects", auth=mine)).json() == []
+
+    asyncio.run(run())

@@ -1,0 +1,1 @@
+"""Schemas in a registry."""
