@@ -118,12 +118,13 @@ TOPIC_SETTINGS: Final = SettingTable((
     Setting("min.insync.replicas", INT, 1, Bounds(1), MEDIUM, CLUSTER_WIDE,
             ACTS, "How many replicas must have a record before acks=all is answered."),
     Setting("penstock.key.validation", STRING, "none", OneOf("none", "decode"), MEDIUM,
-            CLUSTER_WIDE, ACTS, "With decode, keys must also decode by the schema that they name."),
+            CLUSTER_WIDE, ACTS, "With decode, keys must decode by the schema that they name."),
     Setting("penstock.value.validation", STRING, "none", OneOf("none", "decode"), MEDIUM,
-            CLUSTER_WIDE, ACTS, "With decode, values must also decode by the schema that they name."),
-    Setting("penstock.validation.action", STRING, "reject", OneOf("reject", "dlq", "warn"), MEDIUM,
-            CLUSTER_WIDE, ACTS, "What becomes of a batch with records that fail: it is refused, "
-            "appended without them, or appended as it is."),
+            CLUSTER_WIDE, ACTS, "With decode, values must decode by the schema that they name."),
+    Setting("penstock.validation.action", STRING, "reject", OneOf("reject", "dlq", "warn"),
+            MEDIUM, CLUSTER_WIDE,
+            ACTS, "Whether a batch with records that fail is refused, appended without those, "
+            "which become dead letters, or appended with a warning."),
     Setting("penstock.validation.dlq.topic", STRING, None, _TOPIC_NAME, MEDIUM, CLUSTER_WIDE,
             ACTS, "Where dead letters go; not set: the topic's name with .dlq behind it."),
     Setting("penstock.validation.when.away", STRING, "reject", OneOf("reject", "accept"), MEDIUM,

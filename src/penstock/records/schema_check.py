@@ -25,10 +25,10 @@ class SchemaScope(NamedTuple):
         return "key" if self.is_key else "value"
 
 
-class Flaw(NamedTuple):
+class RecordFlaw(NamedTuple):
     """What is wrong with one record of a batch."""
 
-    index: int  # Of the record in its batch.
+    batch_index: int  # Its place in the batch.
     is_key: bool
     reason: str
     error_class: str

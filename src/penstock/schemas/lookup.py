@@ -30,6 +30,7 @@ class StoredSchema:
     text: str = ""  # Empty for Protobuf.
     descriptor_set: bytes = b""  # Protobuf's compiled form; the last file is the schema's own.
     references: tuple["StoredSchema", ...] = ()  # In the order in which they must be read.
+    name: str = ""  # Of one that another refers to: the name that the other uses.
 
     def expect(self, kind: SchemaKind) -> "StoredSchema":
         """Itself, if it is of this kind."""

@@ -10,6 +10,7 @@ import binascii
 import json
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
@@ -68,6 +69,13 @@ class RegistryClient:
                 self._found[schema_id] = self._stored(schema_id, answer, 0)
             return self._found[schema_id]
 
+    def subjects_of(self, schema_id: int) -> list[str] | None:
+        """The subjects that have the schema of this id; None: the registry does not know it."""
+        subjects = self._ask(f"/schemas/ids/{schema_id}/subjects")
+        if subjects is not None and not isinstance(subjects, list):
+            raise RegistryUnreachable(f"{self.urls[0]} does not answer like a schema registry")
+        return subjects
+
     def _stored(self, schema_id: int, answer: Mapping[str, Any], depth: int) -> StoredSchema:
         try:
             kind = SchemaKind(answer.get("schemaType") or SchemaKind.AVRO)
@@ -94,15 +102,23 @@ class RegistryClient:
                 f"schema {schema_id} refers to version {one['version']} of {one['subject']}, "
                 "which the registry does not have"
             )
-        return self._stored(int(answer["id"]), answer, depth)
+        stored = self._stored(int(answer["id"]), answer, depth)
+        return replace(stored, name=str(one["name"]))
 
     def _get(self, path: str) -> Mapping[str, Any] | None:
+        """The object that the registry answers with; None if it has no such thing."""
+        answer = self._ask(path)
+        if answer is not None and not isinstance(answer, dict):
+            raise RegistryUnreachable(f"{self.urls[0]} does not answer like a schema registry")
+        return answer
+
+    def _ask(self, path: str) -> Any:
         """The answer of the first registry that gives one; None if it has no such thing."""
         reasons: list[str] = []
         for url in self.urls:
             try:
                 with urlopen(self._request(url + path), timeout=self.timeout_s) as response:
-                    return _object(response.read(), url)
+                    return _parsed(response.read(), url)
             except HTTPError as error:
                 with error:
                     if error.code == 404:
@@ -149,14 +165,11 @@ def _compile(
     return joined([*files.values(), own])
 
 
-def _object(body: bytes, url: str) -> Mapping[str, Any]:
+def _parsed(body: bytes, url: str) -> Any:
     try:
-        answer = json.loads(body)
+        return json.loads(body)
     except ValueError as error:
         raise RegistryUnreachable(f"{url} does not answer like a schema registry") from error
-    if not isinstance(answer, dict):
-        raise RegistryUnreachable(f"{url} does not answer like a schema registry")
-    return answer
 
 
 def _refused(url: str, error: HTTPError) -> str:

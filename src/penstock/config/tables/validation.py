@@ -27,7 +27,7 @@ _URL: Final = Matching(
 SETTINGS: Final = (
     # Where it is.
     Setting("confluent.schema.registry.url", LIST, (), _URL, MEDIUM, READ_ONLY,
-            ACTS, "The schema registry that topics are checked against; several are tried in turn."),
+            ACTS, "The registry that topics are checked against; several are tried in turn."),
     Setting("confluent.basic.auth.credentials.source", STRING, "USER_INFO", OneOf("USER_INFO"),
             LOW, READ_ONLY,
             INERT, "Where the name and password for the registry come from."),
