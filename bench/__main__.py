@@ -38,6 +38,7 @@ from bench.rows import (
     scale,
     spark,
     transactions,
+    validation,
 )
 from bench.subjects import Subjects, fresh
 
@@ -58,6 +59,7 @@ ROWS: dict[str, Measure] = {
     "transactions": transactions.transactions,
     "read-committed": transactions.read_committed,
     "compaction": compaction.compaction,
+    "validation": validation.by_id,
     "cluster-produce": replication.produce,
     "cluster-failover": replication.failover,
     "cluster-controller": replication.controller,
