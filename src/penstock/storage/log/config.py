@@ -13,6 +13,7 @@ DAY_MS: Final = 24 * 60 * 60 * 1000
 
 CREATE_TIME: Final = "CreateTime"
 LOG_APPEND_TIME: Final = "LogAppendTime"
+BY_TOPIC_NAME: Final = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
 _DECODE: Final = "decode"
 
 
@@ -58,9 +59,9 @@ class LogConfig:
     leader_replication_throttled_replicas: tuple[str, ...] = ()
     follower_replication_throttled_replicas: tuple[str, ...] = ()
     confluent_key_schema_validation: bool = False
-    confluent_key_subject_name_strategy: str = "TopicNameStrategy"
+    confluent_key_subject_name_strategy: str = BY_TOPIC_NAME
     confluent_value_schema_validation: bool = False
-    confluent_value_subject_name_strategy: str = "TopicNameStrategy"
+    confluent_value_subject_name_strategy: str = BY_TOPIC_NAME
     penstock_key_validation: str = "none"
     penstock_value_validation: str = "none"
     penstock_validation_action: str = "reject"
