@@ -3,19 +3,19 @@
 import json
 import os
 import signal
-import threading
 
 import pytest
 
 pytest.importorskip("authlib")
 pytest.importorskip("grpc_tools")
 
+import confluent_kafka
 import psutil
 from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.api.metric_pb2 import Metric
-from tests.integration.validation.world import DECODED, INVALID_RECORD, World
+from tests.integration.validation.world import DECODED, INVALID_RECORD, Sent, World
 from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
 
@@ -68,28 +68,25 @@ def test_protobuf_that_does_not_parse_is_refused(world: World) -> None:
         assert world.send(topic, bad).codes == [INVALID_RECORD]
 
 
-def test_a_process_that_is_killed_in_the_middle_of_load_costs_no_record(
+def test_a_process_killed_in_the_middle_of_load_costs_no_record_and_no_order(
     world: World, broker: BrokerProcess
 ) -> None:
     topic = world.create("decoded-killed", DECODED)
-    good = world.order(topic, 1)
-    stopping = threading.Event()
-    codes: list[int] = []
-
-    def produce() -> None:
-        while not stopping.is_set():
-            codes.extend(world.send(topic, *[good] * 200, linger_ms=5).codes)
-
-    load = threading.Thread(target=produce)
-    load.start()
-    try:
-        for _ in range(3):
+    values = world.orders(topic, 4_000)
+    settings = {"enable.idempotence": True, "linger.ms": 1, "batch.num.messages": 50}
+    producer = confluent_kafka.Producer({"bootstrap.servers": world.bootstrap, **settings})
+    sent = Sent()
+    pause = len(values) // 4
+    for number, value in enumerate(values):
+        producer.produce(topic, value, partition=0, on_delivery=sent.note)
+        producer.poll(0)
+        if number % pause == pause // 2:
+            # Each kill meets another batch: all before the last one were answered.
+            seen = len(sent.answers)
+            eventually(lambda seen=seen: producer.poll(0.01) or len(sent.answers) > seen)
             (worker,) = eventually(lambda: workers_of(broker), what="a decoding process")
             os.kill(worker.pid, signal.SIGKILL)
-            enough = len(codes) + 400
-            eventually(lambda enough=enough: len(codes) >= enough)
-    finally:
-        stopping.set()
-        load.join(120)
-    assert set(codes) == {0}
-    assert world.end(topic) == len(codes)
+    assert producer.flush(120) == 0
+    assert set(sent.codes) == {0}
+    assert [message.value() for message in world.read(topic, len(values))] == values
+    assert world.end(topic) == len(values)

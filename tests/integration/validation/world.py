@@ -69,13 +69,15 @@ class World:
     def register(self, subject: str, text: str = ORDER, kind: str = "AVRO") -> int:
         return int(self.schemas.register_schema(subject, Schema(text, kind)))
 
-    def order(self, topic: str, number: int, **options: Any) -> bytes:
+    def order(self, topic: str, number: int) -> bytes:
         """An order as confluent-kafka's serializer writes it; its schema is registered."""
-        serialize = AvroSerializer(self.schemas, ORDER, conf=options or None)
+        return self.orders(topic, number + 1)[number]
+
+    def orders(self, topic: str, count: int) -> list[bytes]:
+        """So many orders, each with its number."""
+        serialize = AvroSerializer(self.schemas, ORDER)
         there = SerializationContext(topic, MessageField.VALUE)
-        data = serialize({"id": number, "note": "n"}, there)
-        assert data is not None
-        return bytes(data)
+        return [bytes(serialize({"id": n, "note": "n"}, there) or b"") for n in range(count)]
 
     def send(self, topic: str, *values: bytes | None, **config: Any) -> Sent:
         """All values in one batch, as far as librdkafka obeys; waits for the answers."""

@@ -41,6 +41,7 @@ from penstock.telemetry.metrics import Gauge
 log = logging.getLogger("penstock.validation")
 
 AT_ONCE_RECORDS_MAX: Final = 2_000  # Looking at the ids of so many takes one or two milliseconds.
+_PLAIN_BYTES_MAX: Final = 2 << 20  # Uncompressed; it is copied.
 _ERRORS_MAX: Final = 10_000  # The answer must stay small.
 _WARN_EVERY_S: Final = 10.0
 _NO_HEADER_CLASS: Final = "penstock.errors.InvalidRecord"
@@ -60,8 +61,8 @@ class ValidationGate:
 
     def check_at_once(self, partition: Partition, batches: Batches) -> None:
         """Return if the batches may be appended; raises TakesLong where that is not plain."""
-        validator = self._validator
-        if validator is None:
+        validator, checks = self._validator, partition.log.config.schema_checks
+        if validator is None or any(check.decodes for check in checks):
             raise TakesLong
         began_s = time.perf_counter()
         topic, count = partition.topic, 0
@@ -70,9 +71,7 @@ class ValidationGate:
                 continue
             payload = _small_payload(header, batch)
             count += header.record_count
-            for is_key, strategy, decodes in partition.log.config.schema_checks:
-                if decodes:
-                    raise TakesLong
+            for is_key, strategy, _ in checks:
                 ids = _ids_at_once(payload, header, is_key)
                 if not ids <= validator.good_ids(SchemaScope(topic, is_key, strategy)):
                     raise TakesLong
@@ -94,6 +93,7 @@ class ValidationGate:
 
     async def close(self) -> None:
         validator, self._validator = self._validator, None
+        self._open_validator = None
         if validator is not None:
             await validator.close()
 
@@ -144,7 +144,7 @@ class ValidationGate:
                 found.setdefault(flaw.batch_index, flaw)
         sides = [check.is_key for check in checks if check.decodes]
         if sides and len(found) < header.record_count:
-            for flaw in await validator.undecodable(batch, sides):
+            for flaw in await validator.undecodable(batch, sides, sorted(found)):
                 found.setdefault(flaw.batch_index, flaw)
         return [found[index] for index in sorted(found)]
 
@@ -232,7 +232,7 @@ def rejection(flaws: list[RecordFlaw]) -> RecordsRejected:
 
 
 def _small_payload(header: BatchHeader, batch: memoryview) -> bytes:
-    if header.record_count > AT_ONCE_RECORDS_MAX:
+    if header.record_count > AT_ONCE_RECORDS_MAX or len(batch) > _PLAIN_BYTES_MAX:
         raise TakesLong
     if not header.attributes & CODEC_BITS:
         return bytes(batch[HEADER_BYTES:])

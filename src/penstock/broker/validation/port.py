@@ -22,8 +22,13 @@ class Validator(Protocol):
         """Of these ids those that may not stand there, and why; raises SchemasAway."""
         ...
 
-    async def undecodable(self, batch: memoryview, sides: Sequence[bool]) -> list[RecordFlaw]:
-        """The records whose keys (True) or values (False) do not decode; raises SchemasAway."""
+    async def undecodable(
+        self, batch: memoryview, sides: Sequence[bool], skipped: Sequence[int]
+    ) -> list[RecordFlaw]:
+        """The records whose keys (True) or values (False) do not decode; raises SchemasAway.
+
+        Those at the places `skipped` are not looked at: they are known to fail.
+        """
         ...
 
     def dead_letter_headers(

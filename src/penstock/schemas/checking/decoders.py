@@ -7,7 +7,7 @@ is a process of its own (`worker`): a few bytes can say that they hold a billion
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import jsonschema_rs
 
@@ -37,8 +37,20 @@ class SchemaDecoders:
         if decoder is None:
             if len(self._made) >= DECODERS_MAX:
                 self._made.clear()
-            decoder = self._made[schema_id] = decoder_of(self._lookup.by_id(schema_id))
+            decoder = self._made[schema_id] = _decoder_or_refusal(self._lookup.by_id(schema_id))
         decoder(data)
+
+
+def _decoder_or_refusal(stored: StoredSchema) -> ValueDecoder:
+    """A schema that cannot be used is not tried again for each of its values."""
+    try:
+        return decoder_of(stored)
+    except SchemaError as error:
+        return partial(_refuse, str(error))
+
+
+def _refuse(reason: str, _: bytes) -> NoReturn:
+    raise SchemaError(reason)
 
 
 def decoder_of(stored: StoredSchema) -> ValueDecoder:

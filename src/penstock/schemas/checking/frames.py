@@ -13,6 +13,7 @@ from penstock.errors import CorruptRecord
 from penstock.records.schema_check import RecordFlaw, SchemasAway
 
 SIZE: Final = struct.Struct(">I")
+_HEAD = struct.Struct(">BI")
 _KEYS, _VALUES = 1, 2
 _REASON_CHARACTERS_MAX = 300
 
@@ -21,20 +22,23 @@ class DecodeTask(NamedTuple):
     """A batch to look at, and which sides of its records."""
 
     sides: tuple[bool, ...]  # True: keys.
+    skipped: frozenset[int]  # Places of records that are not to be looked at.
     batch: memoryview
 
 
-def task_head(sides: Iterable[bool], batch_bytes: int) -> bytes:
+def task_head(sides: Iterable[bool], batch_bytes: int, skipped: Sequence[int] = ()) -> bytes:
     """What stands in front of a batch."""
     flags = sum(_KEYS if is_key else _VALUES for is_key in set(sides))
-    return SIZE.pack(batch_bytes + 1) + bytes((flags,))
+    head = _HEAD.pack(flags, len(skipped)) + struct.pack(f">{len(skipped)}I", *skipped)
+    return SIZE.pack(len(head) + batch_bytes) + head
 
 
 def read_task(body: bytes) -> DecodeTask:
     """A task without its size."""
-    flags = body[0]
+    flags, count = _HEAD.unpack_from(body)
+    skipped = struct.unpack_from(f">{count}I", body, _HEAD.size)
     sides = tuple(is_key for is_key, bit in ((True, _KEYS), (False, _VALUES)) if flags & bit)
-    return DecodeTask(sides, memoryview(body)[1:])
+    return DecodeTask(sides, frozenset(skipped), memoryview(body)[_HEAD.size + 4 * count :])
 
 
 def message(content: Any) -> bytes:

@@ -45,9 +45,11 @@ class SchemaValidator:
         """Of these ids those that may not stand there, and why; raises SchemasAway."""
         return await self._registrations.refusals(ids, scope)
 
-    async def undecodable(self, batch: memoryview, sides: Sequence[bool]) -> list[RecordFlaw]:
+    async def undecodable(
+        self, batch: memoryview, sides: Sequence[bool], skipped: Sequence[int]
+    ) -> list[RecordFlaw]:
         """The records whose keys (True) or values do not decode; raises SchemasAway."""
-        return await self._workers.flaws(sides, batch)
+        return await self._workers.flaws(sides, batch, skipped)
 
     def dead_letter_headers(
         self, flaw: RecordFlaw, *, topic: str, partition: int, timestamp_ms: int

@@ -21,13 +21,14 @@ from penstock.schemas.checking.frames import (
     away_answer,
     corrupt_answer,
     flaws_answer,
+    message,
     read_task,
 )
 from penstock.schemas.errors import FormatError
 from penstock.schemas.lookup import StoredSchema
 from penstock.schemas.registry_client import RegistryClient, RegistryUnreachable
 
-MEMORY_BYTES_MAX: Final = 2 << 30
+MEMORY_BYTES_MAX: Final = 1 << 30
 _AWAY_S: Final = 1.0  # So long a registry that has not answered is not asked again.
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
@@ -52,10 +53,10 @@ class PatientLookup:
 
 def flaws_of(decoders: SchemaDecoders, body: bytes) -> list[RecordFlaw]:
     """What is wrong with the records of a task; RegistryUnreachable if nobody can tell."""
-    sides, batch = read_task(body)
+    sides, skipped, batch = read_task(body)
     flaws: list[RecordFlaw] = []
     for index, record in enumerate(read_records(batch)):
-        for is_key in sides:
+        for is_key in sides if index not in skipped else ():
             data = record.key if is_key else record.value
             if data is None:
                 continue
@@ -118,6 +119,8 @@ def main() -> None:
         told["urls"], basic_auth=told["basic_auth"], timeout_s=told["registry_s"]
     )
     decoders = SchemaDecoders(PatientLookup(client))
+    sys.stdout.buffer.write(message({"ready": True}))
+    sys.stdout.buffer.flush()
     serve(sys.stdin.buffer, sys.stdout.buffer, decoders, told["limit_s"])
 
 

@@ -21,12 +21,17 @@ flaws = st.builds(
 )
 
 
-@given(st.sets(st.booleans(), min_size=1), st.binary(max_size=100))
-def test_a_task_comes_back(sides: set[bool], batch: bytes) -> None:
-    frame = task_head(sides, len(batch)) + batch
+@given(
+    st.sets(st.booleans(), min_size=1),
+    st.binary(max_size=100),
+    st.lists(st.integers(0, 1 << 31), unique=True, max_size=5),
+)
+def test_a_task_comes_back(sides: set[bool], batch: bytes, skipped: list[int]) -> None:
+    frame = task_head(sides, len(batch), skipped) + batch
     assert SIZE.unpack_from(frame) == (len(frame) - SIZE.size,)
     task = read_task(frame[SIZE.size :])
     assert (set(task.sides), bytes(task.batch)) == (sides, batch)
+    assert task.skipped == set(skipped)
 
 
 @given(st.lists(flaws))

@@ -45,6 +45,12 @@ def test_each_batch_is_answered_with_its_flaws() -> None:
     assert "age" in one[0].reason
 
 
+def test_what_is_known_to_fail_is_not_looked_at() -> None:
+    batch = bytes(build_batch([Record(at, 0, b"k", BAD) for at in range(3)]))
+    (body,) = answers_to(task_head((False,), len(batch), [0, 2]) + batch)
+    assert [flaw.batch_index for flaw in read_answer(body)] == [1]
+
+
 def test_a_registry_that_is_away_is_told() -> None:
     registry = MemoryRegistry()
     registry.is_away = True
