@@ -39,6 +39,7 @@ from bench.rows import (
     spark,
     transactions,
     up,
+    validation,
 )
 from bench.subjects import Subjects, fresh
 
@@ -60,6 +61,7 @@ ROWS: dict[str, Measure] = {
     "transactions": transactions.transactions,
     "read-committed": transactions.read_committed,
     "compaction": compaction.compaction,
+    "validation": validation.by_id,
     "cluster-produce": replication.produce,
     "cluster-failover": replication.failover,
     "cluster-controller": replication.controller,

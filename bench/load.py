@@ -42,6 +42,7 @@ class Shape:
     partitions: int
     batch_bytes: int  # The most a batch may take; it is filled with whole records.
     record_bytes: int
+    schema_id: int | None = None  # In front of every value; None: values have no schema.
 
     def records_per_batch(self) -> int:
         """How many records of this size fill a batch."""
@@ -51,6 +52,8 @@ class Shape:
     def batch(self) -> bytes:
         """The batch, built once; brokers give it its offsets."""
         value = bytes(i * 31 % 251 for i in range(self.record_bytes))
+        if self.schema_id is not None:
+            value = b"\0" + self.schema_id.to_bytes(4, "big") + value[5:]
         return batch([value] * self.records_per_batch(), timestamp=int(time.time() * 1000))
 
     def produce_frames(self) -> list[bytes]:
@@ -248,6 +251,7 @@ def add_shape(parser: argparse.ArgumentParser, *, batch_bytes: int = 1_048_576) 
     parser.add_argument("--partitions", type=int, default=1)
     parser.add_argument("--batch-bytes", type=int, default=batch_bytes)
     parser.add_argument("--record-bytes", type=int, default=1024)
+    parser.add_argument("--schema-id", type=int)
 
 
 def shape_of(options: argparse.Namespace) -> Shape:
@@ -257,6 +261,7 @@ def shape_of(options: argparse.Namespace) -> Shape:
         partitions=options.partitions,
         batch_bytes=options.batch_bytes,
         record_bytes=options.record_bytes,
+        schema_id=options.schema_id,
     )
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import TOOLS
+from penstock.config.broker import BROKER_SETTINGS
+from penstock.config.topic import TOPIC_SETTINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "penstock"
@@ -91,7 +93,9 @@ def module_file(parts: Iterable[str]) -> Path | None:
 
 
 def is_known(dotted: str) -> bool:
-    """Whether a dotted name is a module, or a name that a module has."""
+    """Whether a dotted name is a setting, a module, or a name that a module has."""
+    if dotted in BROKER_SETTINGS or dotted in TOPIC_SETTINGS:
+        return True
     parts = dotted.split(".")
     for count in range(len(parts), 0, -1):
         path = module_file(parts[:count])

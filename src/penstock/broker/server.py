@@ -26,6 +26,7 @@ from penstock.broker.context import Broker, wall_clock_ms
 from penstock.broker.dispatch import Dispatcher
 from penstock.broker.node import running
 from penstock.broker.upkeep.failed_disks import FailedDisks
+from penstock.broker.validation.port import OpenValidator
 from penstock.cluster.image.image import Endpoint
 from penstock.config.broker import BrokerConfig, describe_values
 from penstock.config.listeners import PLAINTEXT, advertised_ports
@@ -46,20 +47,24 @@ METADATA_FILE = "penstock-metadata.db"  # In the first log directory, of an embe
 _DRAIN_S = 10.0
 
 
-def main(config: BrokerConfig) -> int:
-    """Run until told to stop; the exit code."""
+def main(config: BrokerConfig, open_validator: OpenValidator | None = None) -> int:
+    """Run until told to stop; the exit code. `open_validator` opens what knows schemas."""
     try:
         set_up_logging()
         loop, watch = watched_loop()
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            runner.run(run(config, watch))
+            runner.run(run(config, watch, open_validator))
     except (ConfigError, PenstockError) as error:
         print(f"penstock: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-async def run(config: BrokerConfig, watch: LoopWatch | None = None) -> None:
+async def run(
+    config: BrokerConfig,
+    watch: LoopWatch | None = None,
+    open_validator: OpenValidator | None = None,
+) -> None:
     """`watch` is the selector of the running loop, where its turns are measured."""
     stopping = asyncio.Event()
     starting = asyncio.current_task()
@@ -68,7 +73,8 @@ async def run(config: BrokerConfig, watch: LoopWatch | None = None) -> None:
     has_started = asyncio.Event()
     _stop_on_signals(stopping, lambda: None if has_started.is_set() else starting.cancel())
     try:
-        async with serving(config, halt=_halt, watch=watch) as broker:
+        opened = serving(config, halt=_halt, watch=watch, open_validator=open_validator)
+        async with opened as broker:
             has_started.set()
             log.info("[KafkaServer id=%d] started", broker.broker_id)
             await _wait_until_stopped_or_failed(broker, stopping)
@@ -101,6 +107,7 @@ async def serving(
     *,
     halt: Callable[[], None] = lambda: None,
     watch: LoopWatch | None = None,
+    open_validator: OpenValidator | None = None,
 ) -> AsyncIterator[Broker]:
     """A broker that answers requests while the context is open.
 
@@ -118,9 +125,10 @@ async def serving(
         for warning in config.warnings:
             log.warning("%s", warning)
         listeners = _bind(config, stack)
-        node = (_in_cluster if config.zookeeper_connect else _alone)(config, log_dirs, listeners)
-        broker = await stack.enter_async_context(node)
+        node = _in_cluster if config.zookeeper_connect else _alone
+        broker = await stack.enter_async_context(node(config, log_dirs, listeners, open_validator))
         stack.callback(broker.slow_lane.close)
+        stack.push_async_callback(broker.validation.close)
         failed_disks.serve(broker)
         if config.metrics_listeners:
             await stack.enter_async_context(_metrics_endpoint(config, broker.metrics))
@@ -140,7 +148,10 @@ async def serving(
 
 @asynccontextmanager
 async def _alone(
-    config: BrokerConfig, log_dirs: LogDirs, listeners: list[Listener]
+    config: BrokerConfig,
+    log_dirs: LogDirs,
+    listeners: list[Listener],
+    open_validator: OpenValidator | None,
 ) -> AsyncIterator[Broker]:
     first = log_dirs.dirs[0]
     async with running(
@@ -148,13 +159,17 @@ async def _alone(
         open_store=partial(SqliteStore.open, first.path / METADATA_FILE, make_room=first.room.give),
         log_dirs=log_dirs,
         endpoints=_endpoints(config, listeners),
+        open_validator=open_validator,
     ) as broker:
         yield broker
 
 
 @asynccontextmanager
 async def _in_cluster(
-    config: BrokerConfig, log_dirs: LogDirs, listeners: list[Listener]
+    config: BrokerConfig,
+    log_dirs: LogDirs,
+    listeners: list[Listener],
+    open_validator: OpenValidator | None,
 ) -> AsyncIterator[Broker]:
     # A broker alone does without all of these.
     from penstock.broker.membership.boot_id import present_boot_id
@@ -191,6 +206,7 @@ async def _in_cluster(
             peers=peers,
             addresses=addresses,
             boot_id=present_boot_id(),
+            open_validator=open_validator,
         ) as broker:
             yield broker
 

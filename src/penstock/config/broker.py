@@ -24,6 +24,7 @@ from penstock.config.tables import (
     server,
     shares,
     transactions,
+    validation,
     zookeeper,
 )
 from penstock.errors import ConfigError
@@ -40,6 +41,7 @@ TABLES: Final = (
     observation,
     security,
     sasl,
+    validation,
 )
 
 BROKER_SETTINGS: Final = SettingTable(setting for table in TABLES for setting in table.SETTINGS)

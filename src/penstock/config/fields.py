@@ -378,3 +378,9 @@ class BrokerFields:
     sasl_oauthbearer_assertion_claim_exp_seconds: int
     sasl_oauthbearer_assertion_claim_nbf_seconds: int
     sasl_oauthbearer_assertion_claim_jti_include: bool
+    # tables/validation.py
+    confluent_schema_registry_url: tuple[str, ...]
+    confluent_basic_auth_credentials_source: str
+    confluent_basic_auth_user_info: Password | None
+    penstock_validation_workers: int
+    penstock_validation_timeout_ms: int

@@ -40,6 +40,17 @@ _REPLICAS: Final = Matching(
     " [partitionId]:[brokerId],[partitionId]:[brokerId],...",
 )
 
+_STRATEGY: Final = Matching(
+    r"(io\.confluent\.kafka\.serializers\.subject\.)?(Topic|Record|TopicRecord)NameStrategy",
+    "TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy",
+    "must be TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy, with or without the"
+    " package io.confluent.kafka.serializers.subject",
+)
+_BY_TOPIC: Final = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
+_TOPIC_NAME: Final = Matching(
+    r"[a-zA-Z0-9._-]{1,249}", "the name of a topic", "must be the name of a topic"
+)
+
 # fmt: off
 TOPIC_SETTINGS: Final = SettingTable((
     Setting("cleanup.policy", LIST, ("delete",), OneOf("compact", "delete"), MEDIUM, CLUSTER_WIDE,
@@ -54,6 +65,14 @@ TOPIC_SETTINGS: Final = SettingTable((
             ACTS, "The level for lz4."),
     Setting("compression.zstd.level", INT, 3, Bounds(-131_072, 22), MEDIUM, CLUSTER_WIDE,
             ACTS, "The level for zstd."),
+    Setting("confluent.key.schema.validation", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
+            ACTS, "Whether keys must name a schema that is registered for the topic."),
+    Setting("confluent.key.subject.name.strategy", STRING, _BY_TOPIC, _STRATEGY, MEDIUM,
+            CLUSTER_WIDE, ACTS, "Under which subject the schemas of keys are registered."),
+    Setting("confluent.value.schema.validation", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
+            ACTS, "Whether values must name a schema that is registered for the topic."),
+    Setting("confluent.value.subject.name.strategy", STRING, _BY_TOPIC, _STRATEGY, MEDIUM,
+            CLUSTER_WIDE, ACTS, "Under which subject the schemas of values are registered."),
     Setting("delete.retention.ms", LONG, 86_400_000, Bounds(0), MEDIUM, CLUSTER_WIDE,
             ACTS, "How long the mark of a deletion stays in a compacted topic."),
     Setting("file.delete.delay.ms", LONG, 60_000, Bounds(0), MEDIUM, CLUSTER_WIDE,
@@ -98,6 +117,19 @@ TOPIC_SETTINGS: Final = SettingTable((
             ACTS, "How long a record stays uncompacted at least."),
     Setting("min.insync.replicas", INT, 1, Bounds(1), MEDIUM, CLUSTER_WIDE,
             ACTS, "How many replicas must have a record before acks=all is answered."),
+    Setting("penstock.key.validation", STRING, "none", OneOf("none", "decode"), MEDIUM,
+            CLUSTER_WIDE, ACTS, "With decode, keys must decode by the schema that they name."),
+    Setting("penstock.value.validation", STRING, "none", OneOf("none", "decode"), MEDIUM,
+            CLUSTER_WIDE, ACTS, "With decode, values must decode by the schema that they name."),
+    Setting("penstock.validation.action", STRING, "reject", OneOf("reject", "dlq", "warn"),
+            MEDIUM, CLUSTER_WIDE,
+            ACTS, "Whether a batch with records that fail is refused, appended without those, "
+            "which become dead letters, or appended with a warning."),
+    Setting("penstock.validation.dlq.topic", STRING, None, _TOPIC_NAME, MEDIUM, CLUSTER_WIDE,
+            ACTS, "Where dead letters go; not set: the topic's name with .dlq behind it."),
+    Setting("penstock.validation.when.away", STRING, "reject", OneOf("reject", "accept"), MEDIUM,
+            CLUSTER_WIDE, ACTS, "What becomes of records while the schema registry does not "
+            "answer."),
     Setting("preallocate", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
             ACTS, "Whether a segment takes its full size on disk at once."),
     Setting("remote.log.copy.disable", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE,
@@ -122,6 +154,14 @@ TOPIC_SETTINGS: Final = SettingTable((
             ACTS, "Whether a replica that may lack records can become leader."),
 ))
 # fmt: on
+
+# What makes a topic check the schemas of its records.
+VALIDATIONS: Final = (
+    "confluent.key.schema.validation",
+    "confluent.value.schema.validation",
+    "penstock.key.validation",
+    "penstock.value.validation",
+)
 
 # The broker's setting that stands in where a topic says nothing.
 BROKER_NAMES: Final[Mapping[str, str]] = {
@@ -191,7 +231,22 @@ def parse_topic_config(
         _setting(name)
     stated = {name: _setting(name).parse_for_client(text) for name, text in given.items()}
     check_together(_merged(stated, config))
+    _check_registry(stated, config)
     return stated
+
+
+def _check_registry(stated: Mapping[str, Value], config: BrokerConfig) -> None:
+    """Without a registry no record could ever pass."""
+    asking = [
+        name
+        for name in VALIDATIONS
+        if stated.get(name, TOPIC_SETTINGS[name].default) != TOPIC_SETTINGS[name].default
+    ]
+    if asking and not config.confluent_schema_registry_url:
+        raise ConfigError(
+            f"{asking[0]} needs a schema registry: set confluent.schema.registry.url in the "
+            "broker's settings"
+        )
 
 
 def effective_topic_config(overrides: Mapping[str, str], config: BrokerConfig) -> dict[str, Value]:

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -157,6 +158,18 @@ class RegistryClient:
         return self._found.get_or_make(
             (subject, schema, normalize), lambda: self._ask_for(subject, schema, normalize)
         )
+
+    def subjects_of(self, schema_id: int) -> list[str] | None:
+        """The subjects that have the schema of this id; None: the registry does not know it."""
+        try:
+            subjects = self._http.ask_once("GET", f"/schemas/ids/{schema_id}/subjects", None)
+        except RegistryRefused as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            return None
+        if not isinstance(subjects, list):
+            raise RegistryUnreachable(f"{self.urls[0]} does not answer like a schema registry")
+        return subjects
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """For whoever administers a registry: the document of an answer, None for an empty one.

@@ -24,6 +24,16 @@ TOPIC_COUNTERS: Final = tuple(
         ("replicationbytesin", "replication_bytes_in", "Bytes fetched from leaders."),
         ("replicationbytesout", "replication_bytes_out", "Bytes sent to followers."),
     )
+) + tuple(
+    (f"penstock_validation_{name}", f"validation_{name}", text)
+    for name, text in (
+        ("checked", "Records checked against schemas."),
+        ("refused", "Records that fail, in batches refused."),
+        ("dead_letters", "Records that became dead letters."),
+        ("warned", "Records appended though they fail."),
+        ("unchecked", "Records appended while no registry answered."),
+        ("seconds", "Time that checking took."),
+    )
 )
 
 REQUESTS: Final = "kafka_network_requestmetrics_requests"
@@ -82,6 +92,8 @@ MEMORY_PEAK: Final = "process_resident_memory_max_bytes"
 BROKER_STATE: Final = "kafka_server_kafkaserver_brokerstate"
 
 GAUGE_TEXTS: Final = {
+    "penstock_validation_workers": "Processes that decode records.",
+    "penstock_validation_worker_deaths": "Such processes that ended over a batch.",
     PARTITION_COUNT: "Partitions hosted here.",
     LEADER_COUNT: "Partitions led from here.",
     UNDER_REPLICATED: "Partitions led from here with replicas that lag.",

@@ -32,6 +32,12 @@ class TopicMetrics:
         "produce_requests",
         "replication_bytes_in",
         "replication_bytes_out",
+        "validation_checked",
+        "validation_dead_letters",
+        "validation_refused",
+        "validation_seconds",
+        "validation_unchecked",
+        "validation_warned",
     )
 
     def __init__(self) -> None:
@@ -48,6 +54,13 @@ class TopicMetrics:
         self.invalid_messages = 0
         self.replication_bytes_in = 0
         self.replication_bytes_out = 0
+        # Of a topic that checks schemas: records, and the time that it took.
+        self.validation_checked = 0
+        self.validation_refused = 0
+        self.validation_dead_letters = 0
+        self.validation_warned = 0  # Appended though they fail.
+        self.validation_unchecked = 0  # Appended while the registry was away.
+        self.validation_seconds = 0.0
 
     def add(self, other: "TopicMetrics") -> None:
         """Add another topic's counts to these."""

@@ -30,7 +30,7 @@ def broker_entry(name: str, config: BrokerConfig) -> DescribedSetting:
 def test_all_settings_of_a_topic_are_described_in_order() -> None:
     names = [entry.name for entry in describe_topic({}, DEFAULTS)]
     assert names == sorted(names)
-    assert len(names) == 34
+    assert len(names) == 43
     assert [entry.name for entry in describe_topic({}, DEFAULTS, [])] == names
 
 

@@ -158,3 +158,46 @@ def test_the_log_engine_takes_the_settings_as_they_are() -> None:
     assert log_config.segment_bytes == 100
     assert log_config.producer_id_expiration_ms == 77
     assert LogConfig.from_settings(log_settings({}, DEFAULTS)) == LogConfig()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("confluent.value.schema.validation", "true"), ("penstock.key.validation", "decode")],
+)
+def test_a_topic_checks_schemas_only_where_a_registry_is_named(name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} needs a schema registry"):
+        parse_topic_config({name: value}, DEFAULTS)
+    assert parse_topic_config({name: TOPIC_TEXTS[name]}, DEFAULTS)
+    named = load(None, {"confluent.schema.registry.url": "http://localhost:8081"})
+    assert name in parse_topic_config({name: value}, named)
+
+
+TOPIC_TEXTS = {"confluent.value.schema.validation": "false", "penstock.key.validation": "none"}
+
+
+def test_a_strategy_is_named_with_or_without_its_package() -> None:
+    name = "confluent.value.subject.name.strategy"
+    for text in ("RecordNameStrategy", "io.confluent.kafka.serializers.subject.TopicNameStrategy"):
+        assert parse_topic_config({name: text}, DEFAULTS) == {name: text}
+    with pytest.raises(ConfigError, match="must be TopicNameStrategy"):
+        parse_topic_config({name: "com.example.Mine"}, DEFAULTS)
+
+
+def test_a_log_knows_what_its_topic_asks_of_schemas() -> None:
+    def checks(**stated: str) -> list[tuple[bool, str, bool]]:
+        overrides = {key.replace("_", "."): value for key, value in stated.items()}
+        settings = log_settings(overrides, DEFAULTS)
+        return [
+            (is_key, strategy.rpartition(".")[2], decodes)
+            for is_key, strategy, decodes in LogConfig.from_settings(settings).schema_checks
+        ]
+
+    by_topic = "TopicNameStrategy"
+    assert checks() == []
+    assert checks(confluent_value_schema_validation="true") == [(False, by_topic, False)]
+    assert checks(penstock_value_validation="decode") == [(False, by_topic, True)]
+    assert checks(
+        confluent_key_schema_validation="true",
+        confluent_key_subject_name_strategy="RecordNameStrategy",
+        penstock_value_validation="decode",
+    ) == [(True, "RecordNameStrategy", False), (False, by_topic, True)]

@@ -183,3 +183,13 @@ def test_the_password_is_read_where_the_client_runs(registry: Registry, tmp_path
 def test_a_url_that_is_none_is_refused(urls: str) -> None:
     with pytest.raises(ConfigError, match="schema registry"):
         RegistryClient(urls)
+
+
+def test_the_subjects_of_an_id_are_told(registry: Registry) -> None:
+    client = RegistryClient(registry.url)
+    registry.answers["/schemas/ids/3/subjects"] = (200, ["orders-value", "x"])
+    assert client.subjects_of(3) == ["orders-value", "x"]
+    assert client.subjects_of(4) is None
+    registry.answers["/schemas/ids/5/subjects"] = (200, {"no": "list"})
+    with pytest.raises(RegistryUnreachable, match="does not answer like"):
+        client.subjects_of(5)

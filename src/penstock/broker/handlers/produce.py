@@ -183,6 +183,8 @@ def _append(
         now_ms=now_ms,
         at_once=True,
     )
+    if partition.log.config.schema_checks:
+        broker.validation.check_at_once(partition, batches)
     return _append_accepted(partition, batches, request, context, now_ms)
 
 
@@ -281,6 +283,9 @@ async def _append_looked_at(
         )
         batches = await broker.slow_lane.run(look)
         partition = broker.partitions.leader(topic, index)
+        if partition.log.config.schema_checks:
+            batches = await broker.validation.check(partition, batches)
+            partition = broker.partitions.leader(topic, index)
         return _append_accepted(partition, batches, request, context, broker.now_ms())
     except ProtocolError:
         if topic in broker.image.topics:

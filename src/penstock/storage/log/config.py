@@ -4,15 +4,25 @@ Where a value comes from, what is allowed and what the broker's own default is, 
 `config/topic.py`; here are only Apache Kafka's defaults, for tools and tests.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Final
+from typing import Final, NamedTuple
 
 LONG_MAX: Final = 2**63 - 1
 DAY_MS: Final = 24 * 60 * 60 * 1000
 
 CREATE_TIME: Final = "CreateTime"
 LOG_APPEND_TIME: Final = "LogAppendTime"
+BY_TOPIC_NAME: Final = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
+_DECODE: Final = "decode"
+
+
+class SchemaCheck(NamedTuple):
+    """What a topic asks of its keys, or of its values."""
+
+    is_key: bool
+    strategy: str  # Which subject their schemas belong to.
+    decodes: bool  # They must also decode by the schema that they name.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +58,18 @@ class LogConfig:
     unclean_leader_election_enable: bool = False
     leader_replication_throttled_replicas: tuple[str, ...] = ()
     follower_replication_throttled_replicas: tuple[str, ...] = ()
+    confluent_key_schema_validation: bool = False
+    confluent_key_subject_name_strategy: str = BY_TOPIC_NAME
+    confluent_value_schema_validation: bool = False
+    confluent_value_subject_name_strategy: str = BY_TOPIC_NAME
+    penstock_key_validation: str = "none"
+    penstock_value_validation: str = "none"
+    penstock_validation_action: str = "reject"
+    penstock_validation_dlq_topic: str | None = None  # None: the topic's name and .dlq.
+    penstock_validation_when_away: str = "reject"
     producer_id_expiration_ms: int = DAY_MS  # The broker's setting; topics cannot change it.
     roll_ms: int = field(init=False)  # How far in time a segment goes.
+    schema_checks: tuple[SchemaCheck, ...] = field(init=False)  # Empty: schemas do not matter.
 
     def __post_init__(self) -> None:
         """The active segment is never compacted, so it must end within the compaction lag."""
@@ -58,6 +78,16 @@ class LogConfig:
             min(self.segment_ms, self.max_compaction_lag_ms) if is_bounded else self.segment_ms
         )
         object.__setattr__(self, "roll_ms", roll_ms)
+        object.__setattr__(self, "schema_checks", tuple(self._schema_checks()))
+
+    def _schema_checks(self) -> Iterator[SchemaCheck]:
+        """Decoding begins with the id, so who asks for the one gets the other."""
+        decodes = self.penstock_key_validation == _DECODE
+        if decodes or self.confluent_key_schema_validation:
+            yield SchemaCheck(True, self.confluent_key_subject_name_strategy, decodes)
+        decodes = self.penstock_value_validation == _DECODE
+        if decodes or self.confluent_value_schema_validation:
+            yield SchemaCheck(False, self.confluent_value_subject_name_strategy, decodes)
 
     @property
     def is_append_time(self) -> bool:

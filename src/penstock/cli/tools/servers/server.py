@@ -9,8 +9,13 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.cli.parser import ToolParser, key_values
+
+if TYPE_CHECKING:
+    from penstock.broker.validation.port import Validator
+    from penstock.config.broker import BrokerConfig
 
 
 def main(argv: Sequence[str]) -> int:
@@ -23,7 +28,14 @@ def main(argv: Sequence[str]) -> int:
     from penstock.config.broker import load
 
     file = Path(options.file) if options.file else None
-    return serve(load(file, key_values(options.override, "--override")))
+    return serve(load(file, key_values(options.override, "--override")), _open_validator)
+
+
+def _open_validator(config: "BrokerConfig") -> "Validator":
+    """What knows schemas, loaded when a topic first asks for it."""
+    from penstock.schemas.checking.validator import SchemaValidator
+
+    return SchemaValidator.of(config)
 
 
 def _parser() -> ToolParser:

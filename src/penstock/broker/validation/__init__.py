@@ -1,0 +1,1 @@
+"""Topics that check the schemas of their records before they append them."""
