@@ -28,13 +28,19 @@ from penstock.broker.node import running
 from penstock.broker.upkeep.failed_disks import FailedDisks
 from penstock.cluster.image.image import Endpoint
 from penstock.config.broker import BrokerConfig, describe_values
-from penstock.config.listeners import PLAINTEXT, advertised_ports
+from penstock.config.listeners import (
+    ENCRYPTED,
+    PLAINTEXT,
+    SSL,
+    ListenerAddress,
+    advertised_ports,
+)
 from penstock.errors import ConfigError, PenstockError
 from penstock.meta.sqlite.store import SqliteStore
 from penstock.meta.store import MetaStore
 from penstock.net.buffers import BufferPool
 from penstock.net.connection import ConnectionLimits
-from penstock.net.listener import Listener, ListenerLimits
+from penstock.net.listener import Listener, ListenerLimits, Wrap, plain
 from penstock.storage.directories.log_dirs import LogDirs
 from penstock.telemetry.logs import set_up_logging
 from penstock.telemetry.loop_watch import LoopWatch, StallWarnings, watched_loop
@@ -292,6 +298,7 @@ def _bind(config: BrokerConfig, stack: AsyncExitStack) -> list[Listener]:
             port=asked.port,
             limits=_limits(config),
             pool=pool,
+            wrap=_wrap(config, asked),
         )
         try:
             listener.bind()
@@ -305,10 +312,22 @@ def _bind(config: BrokerConfig, stack: AsyncExitStack) -> list[Listener]:
     return listeners
 
 
+def _wrap(config: BrokerConfig, asked: ListenerAddress) -> Wrap:
+    """What lies between the socket of a newcomer and its frames."""
+    if asked.security_protocol not in ENCRYPTED:
+        return plain
+    from penstock.broker.security.tls_doors import TlsDoor  # Most brokers run without TLS.
+
+    return TlsDoor(config, asked.name, names_clients=asked.security_protocol == SSL)
+
+
 def _limits(config: BrokerConfig) -> ListenerLimits:
     idle_ms = config.connections_max_idle_ms
     return ListenerLimits(
-        connection=ConnectionLimits(frame_bytes_max=config.socket_request_max_bytes),
+        connection=ConnectionLimits(
+            frame_bytes_max=config.socket_request_max_bytes,
+            failed_authentication_delay_s=config.connection_failed_authentication_delay_ms / 1000,
+        ),
         connections_max=config.max_connections,
         connections_per_ip_max=config.max_connections_per_ip,
         connections_per_ip_overrides=config.max_connections_per_ip_overrides,
@@ -339,6 +358,8 @@ def _metrics_endpoint(
 
 def _open_doors(broker: Broker, listeners: list[Listener]) -> None:
     for listener in listeners:
+        if hasattr(listener.wrap, "reconfigure"):
+            broker.config_followers.append(listener.wrap.reconfigure)
         listener.start(
             Dispatcher(broker, listener=listener.name),
             broker.metrics.listener(listener.name),

@@ -11,10 +11,14 @@ from typing import Final, NamedTuple
 from penstock.errors import ConfigError
 
 PLAINTEXT: Final = "PLAINTEXT"
-PROTOCOLS: Final = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SSL: Final = "SSL"
+SASL_PLAINTEXT: Final = "SASL_PLAINTEXT"
+SASL_SSL: Final = "SASL_SSL"
+PROTOCOLS: Final = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
+ENCRYPTED: Final = frozenset({SSL, SASL_SSL})
 
-# The one place to widen when TLS and SASL arrive.
-SERVED_PROTOCOLS: Final = (PLAINTEXT,)
+# The one place to widen when SASL arrives.
+SERVED_PROTOCOLS: Final = (PLAINTEXT, SSL)
 
 ANY_ADDRESS: Final = ("0.0.0.0", "::")
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 from penstock.net.buffers import SCRATCH_BYTES, Buffer, BufferPool
 from penstock.net.session import Session
-from penstock.net.transport import FilePart, Parts, Transport
+from penstock.net.transport import FilePart, Parts, PeerRefused, Transport
 
 log = logging.getLogger("kafka.network.Connection")
 
@@ -47,6 +47,8 @@ class ConnectionLimits:
     # Requests begun and not yet answered; more wait in the socket. Also how many are begun in one
     # turn: a peer that sends thousands of small ones at once must not keep the others waiting.
     in_flight_max: int = 8
+    # How long somebody who could not say who they are is kept before they may try again.
+    failed_authentication_delay_s: float = 0.1
 
 
 class _Slot:
@@ -155,6 +157,19 @@ class IncomingConnection:
         if self.is_idle:
             self.close()
 
+    def refuse(self, reason: str) -> None:
+        """Close, but only after a while: guessing takes time then (KIP-306)."""
+        log.info("Failed authentication with %s (%s)", self.session.address, reason)
+        self._is_finishing = True
+        self._pause_reading()
+        if self._is_writing:
+            self._stop_waiting_to_send()
+        self._is_writing = True  # Nothing else is sent, whatever becomes ready.
+        self._writes_on_read = False
+        delay_s = self._limits.failed_authentication_delay_s
+        ending = self._loop.call_later(delay_s, self.close)
+        self.session.at_close("refusal", ending.cancel)
+
     def close(self, reason: str | None = None) -> None:
         if self.is_closed:
             return
@@ -232,7 +247,8 @@ class IncomingConnection:
             if self._transport.wants_write and not self._is_writing and not self.is_closed:
                 self._wait_to_send()  # Reading goes on after it.
         except OSError as error:
-            self.close(None if isinstance(error, ConnectionError) else str(error))
+            self._is_turning = False
+            self._lose(error)
         except CloseConnection as refusal:
             self._is_turning = False
             self._flush_or_close()
@@ -438,6 +454,12 @@ class IncomingConnection:
         try:
             self._flush()
         except OSError as error:
+            self._lose(error)
+
+    def _lose(self, error: OSError) -> None:
+        if isinstance(error, PeerRefused):
+            self.refuse(str(error))
+        else:
             self.close(None if isinstance(error, ConnectionError) else str(error))
 
     def _flush(self) -> None:
@@ -474,7 +496,7 @@ class IncomingConnection:
         try:
             is_sent = self._send_some()
         except OSError as error:
-            self.close(None if isinstance(error, ConnectionError) else str(error))
+            self._lose(error)
             return
         self.last_active_s = self._loop.time()
         if is_sent:

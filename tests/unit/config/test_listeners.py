@@ -74,8 +74,8 @@ def test_two_listeners_on_one_port_are_refused_unless_of_two_families() -> None:
 
 
 def test_a_protocol_that_is_not_served_is_refused_and_not_served_as_another() -> None:
-    listener = parse_listeners("listeners", ["SSL://:9093"], MAP)
-    with pytest.raises(ConfigError, match=r"uses SSL, which this version does not serve"):
+    listener = parse_listeners("listeners", ["X://:9093"], {"X": "SASL_SSL"})
+    with pytest.raises(ConfigError, match=r"uses SASL_SSL, which this version does not serve"):
         check_bindable(listener)
 
 
