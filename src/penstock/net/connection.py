@@ -44,6 +44,7 @@ class ConnectionLimits:
     """Bounds that hold for each connection of a listener."""
 
     frame_bytes_max: int
+    frame_bytes_key: str = "socket.request.max.bytes"  # The setting that says so.
     # Requests begun and not yet answered; more wait in the socket. Also how many are begun in one
     # turn: a peer that sends thousands of small ones at once must not keep the others waiting.
     in_flight_max: int = 8
@@ -89,6 +90,7 @@ class IncomingConnection:
         self.session = session
         self.last_active_s = loop.time()
         self.is_closed = False
+        self.frame_bytes_max = limits.frame_bytes_max
         self.is_metered = False  # Whether the time spent on this peer is added up in busy_s.
         self.busy_s = 0.0
         self._transport = transport
@@ -309,7 +311,7 @@ class IncomingConnection:
         if len(self._head) == LENGTH_BYTES:
             (size,) = _LENGTH.unpack(self._head)
             self._head.clear()
-            if not 0 < size <= self._limits.frame_bytes_max:
+            if not 0 < size <= self.frame_bytes_max:
                 self._refuse_size(size)
             self._start_frame(size)
         return received, received
@@ -335,7 +337,7 @@ class IncomingConnection:
     def _take_frames(self, data: memoryview) -> None:
         """Begin every whole frame in `data`; keep the rest for later."""
         at, end = 0, len(data)
-        size_max = self._limits.frame_bytes_max
+        size_max = self.frame_bytes_max
         while end - at >= LENGTH_BYTES:
             if self._is_full() or self._mute is not None:
                 self._backlog = bytes(data[at:])
@@ -362,7 +364,7 @@ class IncomingConnection:
     def _refuse_size(self, size: int) -> NoReturn:
         raise CloseConnection(
             f"a request of {size} bytes was announced; "
-            f"socket.request.max.bytes allows 1 to {self._limits.frame_bytes_max}"
+            f"{self._limits.frame_bytes_key} allows 1 to {self.frame_bytes_max}"
         )
 
     # Answers

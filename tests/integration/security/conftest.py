@@ -4,7 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.security.secured_broker import SecuredBroker, listener_settings
+from tests.integration.security.secured_broker import (
+    SecuredBroker,
+    add_scram_users,
+    listener_settings,
+)
 from tests.support.broker import BrokerProcess
 from tests.support.key_stores import make_identity
 from tests.support.processes import free_port
@@ -19,6 +23,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]
     with BrokerProcess(directory, settings, port=ports["PLAINTEXT"]) as broker:
         broker.start()
         world.broker, world.ports = broker, ports
+        add_scram_users(world.address("PLAINTEXT"), "alice")
         yield world
         assert broker.tracebacks() == {}
         broker.stop()

@@ -1,5 +1,6 @@
 """The secured broker of these tests: its keys, its users, and the settings of its clients."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +9,22 @@ from tests.support.broker import BrokerProcess
 from tests.support.key_stores import Identity, make_identity
 from tests.support.processes import HOST
 
+from penstock.client.wire.cluster import ClusterClient
+from penstock.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    ScramCredentialUpsertion,
+)
+
 STORE_PASSWORD = "a store's password"
+PASSWORD = 'pen"cil, =1'
+SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = ("PLAIN", *SCRAM)
+PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+UNSECURED = (
+    "org.apache.kafka.common.security.oauthbearer.internals.unsecured."
+    "OAuthBearerUnsecuredValidatorCallbackHandler"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -21,7 +37,7 @@ class SecuredBroker:
     client: Identity
     broker: BrokerProcess = field(init=False)
     ports: Mapping[str, int] = field(init=False)
-    protocols: tuple[str, ...] = ("PLAINTEXT", "SSL")
+    protocols: tuple[str, ...] = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
     @classmethod
     def make_world(cls, directory: Path, authority: Identity) -> "SecuredBroker":
@@ -56,11 +72,42 @@ class SecuredBroker:
         if protocol == "SSL":
             found["ssl.certificate.location"] = str(self.directory / "client.pem")
             found["ssl.key.location"] = str(self.directory / "client.key")
+        if mechanism:
+            found |= {"sasl.mechanism": mechanism}
+            found |= {"sasl.username": "alice", "sasl.password": PASSWORD}
         return found | {name.replace("_", "."): value for name, value in more.items()}
 
 
+def add_scram_users(address: str, *users: str, password: str = PASSWORD) -> None:
+    """What `kafka-configs --alter --add-config 'SCRAM-SHA-256=[password=...]'` sends."""
+    hashes = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
+    wanted = [
+        ScramCredentialUpsertion(
+            name=user,
+            mechanism=number,
+            iterations=4096,
+            salt=b"salt for tests",
+            salted_password=hashlib.pbkdf2_hmac(name, password.encode(), b"salt for tests", 4096),
+        )
+        for user in users
+        for number, name in hashes.values()
+    ]
+    request = AlterUserScramCredentialsRequest(deletions=[], upsertions=wanted)
+    with ClusterClient(address) as cluster:
+        answer = cluster.ask_any(request, AlterUserScramCredentialsResponse)
+    assert [one.error_code for one in answer.results] == [0] * len(users), answer
+
+
 def listener_settings(world: SecuredBroker, ports: Mapping[str, int]) -> dict[str, str]:
+    quoted = PASSWORD.replace('"', '\\"')
+    sasl = {}
+    for name in ("sasl_plaintext", "sasl_ssl"):
+        lead = f"listener.name.{name}"
+        sasl[f"{lead}.plain.sasl.jaas.config"] = f'{PLAIN_MODULE} required user_alice="{quoted}";'
+        sasl[f"{lead}.oauthbearer.sasl.server.callback.handler.class"] = UNSECURED
     return {
+        **sasl,
+        "sasl.enabled.mechanisms": ",".join([*MECHANISMS, "OAUTHBEARER"]),
         "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items()),
         "inter.broker.listener.name": "PLAINTEXT",
         "group.initial.rebalance.delay.ms": "0",

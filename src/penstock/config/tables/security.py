@@ -34,7 +34,7 @@ SETTINGS: Final = (
     Setting("security.providers", STRING, None, None, LOW, READ_ONLY,
             INERT, "Java security providers."),
     Setting("connections.max.reauth.ms", LONG, 0, None, MEDIUM, READ_ONLY,
-            INERT, "How long an authentication lasts; 0: as long as the connection."),
+            ACTS, "How long an authentication lasts; 0: as long as the connection."),
     # Delegation tokens.
     Setting("delegation.token.secret.key", PASSWORD, None, None, MEDIUM, READ_ONLY,
             INERT, "The secret that signs delegation tokens; the same on all brokers."),
