@@ -57,6 +57,8 @@ class Broker:
     validation: "ValidationGate" = field(init=False)  # It needs the others; node.py puts it in.
     slow_lane: SlowLane = field(default_factory=SlowLane)
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
+    # What is to be told of settings that changed while the broker runs, after it obeys them itself.
+    config_followers: list[Callable[[BrokerConfig], None]] = field(default_factory=list)
     is_stopping: bool = False  # From then on nobody waits for what may never come.
     # What only a member of a cluster has; None: this broker is alone.
     peers: "Peers | None" = None

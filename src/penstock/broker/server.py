@@ -15,11 +15,11 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock import __version__
 from penstock.broker.context import Broker, wall_clock_ms
@@ -29,17 +29,27 @@ from penstock.broker.upkeep.failed_disks import FailedDisks
 from penstock.broker.validation.port import OpenValidator
 from penstock.cluster.image.image import Endpoint
 from penstock.config.broker import BrokerConfig, describe_values
-from penstock.config.listeners import PLAINTEXT, advertised_ports
+from penstock.config.listeners import (
+    ENCRYPTED,
+    PLAINTEXT,
+    SSL,
+    WITH_SASL,
+    ListenerAddress,
+    advertised_ports,
+)
 from penstock.errors import ConfigError, PenstockError
 from penstock.meta.sqlite.store import SqliteStore
 from penstock.meta.store import MetaStore
 from penstock.net.buffers import BufferPool
-from penstock.net.connection import ConnectionLimits
-from penstock.net.listener import Listener, ListenerLimits
+from penstock.net.connection import ConnectionLimits, Dispatch
+from penstock.net.listener import Listener, ListenerLimits, Wrap, plain
 from penstock.storage.directories.log_dirs import LogDirs
 from penstock.telemetry.logs import set_up_logging
 from penstock.telemetry.loop_watch import LoopWatch, StallWarnings, watched_loop
 from penstock.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from penstock.broker.security.sasl_mechanisms import SaslMechanisms
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -124,6 +134,7 @@ async def serving(
         logging.getLogger("kafka.server.KafkaConfig").info("%s", describe_values(config))
         for warning in config.warnings:
             log.warning("%s", warning)
+        logins = _logins(config)
         listeners = _bind(config, stack)
         node = _in_cluster if config.zookeeper_connect else _alone
         broker = await stack.enter_async_context(node(config, log_dirs, listeners, open_validator))
@@ -132,7 +143,9 @@ async def serving(
         failed_disks.serve(broker)
         if config.metrics_listeners:
             await stack.enter_async_context(_metrics_endpoint(config, broker.metrics))
-        _open_doors(broker, listeners)
+        for login in logins.values():
+            await stack.enter_async_context(_fresh_keys(login))
+        _open_doors(broker, listeners, logins)
         stack.push_async_callback(_close_doors, broker, listeners)
         # Before the doors close: members that wait for a rebalance would hold them open.
         stack.callback(broker.groups.close)
@@ -306,8 +319,9 @@ def _bind(config: BrokerConfig, stack: AsyncExitStack) -> list[Listener]:
             name=asked.name,
             host=asked.host or "0.0.0.0",
             port=asked.port,
-            limits=_limits(config),
+            limits=_limits(config, asked),
             pool=pool,
+            wrap=_wrap(config, asked),
         )
         try:
             listener.bind()
@@ -321,10 +335,28 @@ def _bind(config: BrokerConfig, stack: AsyncExitStack) -> list[Listener]:
     return listeners
 
 
-def _limits(config: BrokerConfig) -> ListenerLimits:
+def _wrap(config: BrokerConfig, asked: ListenerAddress) -> Wrap:
+    """What lies between the socket of a newcomer and its frames."""
+    if asked.security_protocol not in ENCRYPTED:
+        return plain
+    from penstock.broker.security.tls_doors import TlsDoor  # Most brokers run without TLS.
+
+    return TlsDoor(config, asked.name, names_clients=asked.security_protocol == SSL)
+
+
+def _limits(config: BrokerConfig, asked: ListenerAddress) -> ListenerLimits:
     idle_ms = config.connections_max_idle_ms
+    key = "socket.request.max.bytes"
+    if asked.security_protocol in WITH_SASL:  # Until the client is known.
+        key = "sasl.server.max.receive.size"
+    size = config.for_listener(asked.name, key)
+    assert isinstance(size, int)
     return ListenerLimits(
-        connection=ConnectionLimits(frame_bytes_max=config.socket_request_max_bytes),
+        connection=ConnectionLimits(
+            frame_bytes_max=size,
+            frame_bytes_key=key,
+            failed_authentication_delay_s=config.connection_failed_authentication_delay_ms / 1000,
+        ),
         connections_max=config.max_connections,
         connections_per_ip_max=config.max_connections_per_ip,
         connections_per_ip_overrides=config.max_connections_per_ip_overrides,
@@ -353,10 +385,44 @@ def _metrics_endpoint(
     )
 
 
-def _open_doors(broker: Broker, listeners: list[Listener]) -> None:
+def _logins(config: BrokerConfig) -> "dict[str, SaslMechanisms]":
+    """How clients prove who they are, by listener; those that ask nobody are not in it."""
+    if not any(asked.security_protocol in WITH_SASL for asked in config.listeners):
+        return {}
+    from penstock.broker.security.sasl_mechanisms import SaslMechanisms
+
+    return {
+        asked.name: SaslMechanisms(
+            config, asked.name, protocol=asked.security_protocol, now_ms=wall_clock_ms
+        )
+        for asked in config.listeners
+        if asked.security_protocol in WITH_SASL
+    }
+
+
+@asynccontextmanager
+async def _fresh_keys(login: "SaslMechanisms") -> AsyncIterator[None]:
+    """Keys that sign tokens are fetched again and again while the context is open."""
+    if login.bearer is None:
+        yield
+        return
+    fetching = asyncio.create_task(login.bearer.keep_fresh(), name="token keys")
+    try:
+        yield
+    finally:
+        fetching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await fetching
+
+
+def _open_doors(
+    broker: Broker, listeners: list[Listener], logins: "Mapping[str, SaslMechanisms]"
+) -> None:
     for listener in listeners:
+        if hasattr(listener.wrap, "reconfigure"):
+            broker.config_followers.append(listener.wrap.reconfigure)
         listener.start(
-            Dispatcher(broker, listener=listener.name),
+            _dispatch(broker, listener.name, logins.get(listener.name)),
             broker.metrics.listener(listener.name),
             broker.connection_quotas,
         )
@@ -367,6 +433,28 @@ def _open_doors(broker: Broker, listeners: list[Listener]) -> None:
             listener.host,
             listener.port,
         )
+
+
+def _dispatch(broker: Broker, listener: str, login: "SaslMechanisms | None") -> Dispatch:
+    """What serves the frames of a listener; with SASL a gate stands before it."""
+    serve = Dispatcher(broker, listener=listener)
+    if login is None:
+        return serve
+    from penstock.broker.security.sasl_gate import SaslGate
+
+    def session_ms_max(mechanism: str) -> int:
+        found = broker.config.for_mechanism(listener, mechanism, "connections.max.reauth.ms")
+        return found if isinstance(found, int) else 0
+
+    broker.config_followers.append(login.reconfigure)
+    return SaslGate(
+        serve,
+        lambda: login.offered(broker.image),
+        frame_bytes_max=broker.config.socket_request_max_bytes,
+        failure_delay_s=broker.config.connection_failed_authentication_delay_ms / 1000,
+        session_ms_max=session_ms_max,
+        now_ms=broker.now_ms,
+    )
 
 
 def _settle_memory() -> None:

@@ -21,6 +21,7 @@ from penstock.client.operations import (
     quotas,
     reassignments,
     replica_log_dirs,
+    scram_credentials,
     topics,
     transactions,
 )
@@ -42,6 +43,7 @@ from penstock.client.operations.offsets import OffsetSpec
 from penstock.client.operations.quotas import QuotaEntity
 from penstock.client.operations.reassignments import PartitionReassignment, Replica
 from penstock.client.operations.replica_log_dirs import ReplicaLogDirs
+from penstock.client.operations.scram_credentials import NewScramCredential
 from penstock.client.operations.topics import (
     PARTITIONS_PER_RESPONSE_MAX,
     NewPartitions,
@@ -187,6 +189,24 @@ class Admin:
     ) -> None:
         """Set quotas of one entity; None removes one."""
         quotas.alter_client_quotas(self.cluster, entity, changes, validate_only=validate_only)
+
+    def describe_user_scram_credentials(
+        self, users: Collection[str] = ()
+    ) -> dict[str, dict[str, int]]:
+        """The iterations of each SCRAM mechanism by user; of all users if none is named."""
+        return scram_credentials.describe_user_scram_credentials(self.cluster, users)
+
+    def alter_user_scram_credentials(
+        self,
+        user: str,
+        *,
+        set_to: Sequence[NewScramCredential] = (),
+        delete: Collection[str] = (),
+    ) -> None:
+        """Set passwords of one user by SCRAM mechanism, and remove others."""
+        scram_credentials.alter_user_scram_credentials(
+            self.cluster, user, set_to=set_to, delete=delete
+        )
 
     def list_groups(
         self, *, states: Collection[str] = (), types: Collection[str] = ()

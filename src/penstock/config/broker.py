@@ -184,6 +184,14 @@ class BrokerConfig(BrokerFields):
                 return BROKER_SETTINGS[name].parse(layer[own])
         return self.values[name]
 
+    def for_mechanism(self, listener: str, mechanism: str, name: str) -> Value:
+        """A setting as one SASL mechanism of a listener has it; a login is never for several."""
+        own = f"{LISTENER_PREFIX}{listener.lower()}.{mechanism.lower()}.{name}"
+        for layer in (self.per_broker, self.cluster_wide, self.static):
+            if own in layer:
+                return BROKER_SETTINGS[name].parse(layer[own])
+        return None if name == "sasl.jaas.config" else self.for_listener(listener, name)
+
 
 def load(file: Path | None, overrides: Mapping[str, str]) -> BrokerConfig:
     """The configuration of a properties file and of the command line, which wins."""
@@ -211,9 +219,8 @@ def setting_of(name: str) -> Setting | None:
         return BROKER_SETTINGS[rest]
     # SASL settings may name their mechanism too: listener.name.x.plain.sasl.jaas.config.
     _, _, below = rest.partition(".")
-    return (
-        BROKER_SETTINGS[below] if below.startswith("sasl.") and below in BROKER_SETTINGS else None
-    )
+    is_of_mechanism = below.startswith("sasl.") or below == "connections.max.reauth.ms"
+    return BROKER_SETTINGS[below] if is_of_mechanism and below in BROKER_SETTINGS else None
 
 
 def canonical_host_name() -> str:

@@ -11,10 +11,12 @@ from typing import Final, NamedTuple
 from penstock.errors import ConfigError
 
 PLAINTEXT: Final = "PLAINTEXT"
-PROTOCOLS: Final = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-
-# The one place to widen when TLS and SASL arrive.
-SERVED_PROTOCOLS: Final = (PLAINTEXT,)
+SSL: Final = "SSL"
+SASL_PLAINTEXT: Final = "SASL_PLAINTEXT"
+SASL_SSL: Final = "SASL_SSL"
+PROTOCOLS: Final = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
+ENCRYPTED: Final = frozenset({SSL, SASL_SSL})
+WITH_SASL: Final = frozenset({SASL_PLAINTEXT, SASL_SSL})
 
 ANY_ADDRESS: Final = ("0.0.0.0", "::")
 
@@ -91,22 +93,12 @@ def _refuse_repeated(key: str, names: list[str]) -> None:
 
 
 def check_bindable(listeners: Iterable[ListenerAddress]) -> None:
-    """Refuse two listeners on one port, and protocols that are not served yet."""
+    """Refuse two listeners on one port."""
     ports: dict[int, ListenerAddress] = {}
     for listener in listeners:
-        check_served(listener)
         other = ports.setdefault(listener.port, listener)
         if other is not listener and listener.port and not _two_families(other, listener):
             raise ConfigError(f"listeners has {other} and {listener}: each needs its own port")
-
-
-def check_served(listener: ListenerAddress) -> None:
-    """Refuse a protocol we do not speak yet rather than speak another one in its place."""
-    if listener.security_protocol not in SERVED_PROTOCOLS:
-        raise ConfigError(
-            f"the listener {listener} uses {listener.security_protocol},"
-            f" which this version does not serve: use {' or '.join(SERVED_PROTOCOLS)}"
-        )
 
 
 def _two_families(one: ListenerAddress, other: ListenerAddress) -> bool:

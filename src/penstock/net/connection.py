@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 from penstock.net.buffers import SCRATCH_BYTES, Buffer, BufferPool
 from penstock.net.session import Session
-from penstock.net.transport import FilePart, Parts, Transport
+from penstock.net.transport import FilePart, Parts, PeerRefused, Transport
 
 log = logging.getLogger("kafka.network.Connection")
 
@@ -44,9 +44,12 @@ class ConnectionLimits:
     """Bounds that hold for each connection of a listener."""
 
     frame_bytes_max: int
+    frame_bytes_key: str = "socket.request.max.bytes"  # The setting that says so.
     # Requests begun and not yet answered; more wait in the socket. Also how many are begun in one
     # turn: a peer that sends thousands of small ones at once must not keep the others waiting.
     in_flight_max: int = 8
+    # How long somebody who could not say who they are is kept before they may try again.
+    failed_authentication_delay_s: float = 0.1
 
 
 class _Slot:
@@ -87,6 +90,7 @@ class IncomingConnection:
         self.session = session
         self.last_active_s = loop.time()
         self.is_closed = False
+        self.frame_bytes_max = limits.frame_bytes_max
         self.is_metered = False  # Whether the time spent on this peer is added up in busy_s.
         self.busy_s = 0.0
         self._transport = transport
@@ -154,6 +158,19 @@ class IncomingConnection:
         self._pause_reading()
         if self.is_idle:
             self.close()
+
+    def refuse(self, reason: str) -> None:
+        """Close, but only after a while: guessing takes time then (KIP-306)."""
+        log.info("Failed authentication with %s (%s)", self.session.address, reason)
+        self._is_finishing = True
+        self._pause_reading()
+        if self._is_writing:
+            self._stop_waiting_to_send()
+        self._is_writing = True  # Nothing else is sent, whatever becomes ready.
+        self._writes_on_read = False
+        delay_s = self._limits.failed_authentication_delay_s
+        ending = self._loop.call_later(delay_s, self.close)
+        self.session.at_close("refusal", ending.cancel)
 
     def close(self, reason: str | None = None) -> None:
         if self.is_closed:
@@ -232,7 +249,8 @@ class IncomingConnection:
             if self._transport.wants_write and not self._is_writing and not self.is_closed:
                 self._wait_to_send()  # Reading goes on after it.
         except OSError as error:
-            self.close(None if isinstance(error, ConnectionError) else str(error))
+            self._is_turning = False
+            self._lose(error)
         except CloseConnection as refusal:
             self._is_turning = False
             self._flush_or_close()
@@ -293,7 +311,7 @@ class IncomingConnection:
         if len(self._head) == LENGTH_BYTES:
             (size,) = _LENGTH.unpack(self._head)
             self._head.clear()
-            if not 0 < size <= self._limits.frame_bytes_max:
+            if not 0 < size <= self.frame_bytes_max:
                 self._refuse_size(size)
             self._start_frame(size)
         return received, received
@@ -319,7 +337,7 @@ class IncomingConnection:
     def _take_frames(self, data: memoryview) -> None:
         """Begin every whole frame in `data`; keep the rest for later."""
         at, end = 0, len(data)
-        size_max = self._limits.frame_bytes_max
+        size_max = self.frame_bytes_max
         while end - at >= LENGTH_BYTES:
             if self._is_full() or self._mute is not None:
                 self._backlog = bytes(data[at:])
@@ -346,7 +364,7 @@ class IncomingConnection:
     def _refuse_size(self, size: int) -> NoReturn:
         raise CloseConnection(
             f"a request of {size} bytes was announced; "
-            f"socket.request.max.bytes allows 1 to {self._limits.frame_bytes_max}"
+            f"{self._limits.frame_bytes_key} allows 1 to {self.frame_bytes_max}"
         )
 
     # Answers
@@ -438,6 +456,12 @@ class IncomingConnection:
         try:
             self._flush()
         except OSError as error:
+            self._lose(error)
+
+    def _lose(self, error: OSError) -> None:
+        if isinstance(error, PeerRefused):
+            self.refuse(str(error))
+        else:
             self.close(None if isinstance(error, ConnectionError) else str(error))
 
     def _flush(self) -> None:
@@ -474,7 +498,7 @@ class IncomingConnection:
         try:
             is_sent = self._send_some()
         except OSError as error:
-            self.close(None if isinstance(error, ConnectionError) else str(error))
+            self._lose(error)
             return
         self.last_active_s = self._loop.time()
         if is_sent:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from penstock.net.buffers import BufferPool
 from penstock.net.connection import (
@@ -32,6 +32,7 @@ log = logging.getLogger("kafka.network.Acceptor")
 
 _ACCEPTS_PER_TURN = 64
 _RETRY_ACCEPT_S = 0.5
+_HANDSHAKE_S = 10.0  # Whoever takes longer would hold a place of somebody who means it.
 _TURNED_AWAY_MAX = 256  # Held at a time; more are closed at once.
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -62,6 +63,14 @@ class Turnstile(Protocol):
         ...
 
 
+Wrap: TypeAlias = Callable[[socket.socket, Session], Transport]
+
+
+def plain(sock: socket.socket, _session: Session) -> Transport:
+    """What a listener without encryption wraps its connections in."""
+    return PlainTransport(sock)
+
+
 def _refuse_early(_connection: IncomingConnection, _frame: memoryview) -> Answer:
     raise CloseConnection("the broker is still starting")
 
@@ -77,7 +86,7 @@ class Listener:
         port: int,
         limits: ListenerLimits,
         pool: BufferPool,
-        wrap: Callable[[socket.socket], Transport] = PlainTransport,
+        wrap: Wrap = plain,
     ) -> None:
         self.name = name
         self.host = host
@@ -85,7 +94,7 @@ class Listener:
         self.connections: set[IncomingConnection] = set()
         self._limits = limits
         self._pool = pool
-        self._wrap = wrap
+        self.wrap = wrap
         self._dispatch: Dispatch = _refuse_early
         self._metrics = ListenerMetrics()
         self._socket: socket.socket | None = None
@@ -226,11 +235,16 @@ class Listener:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if self._limits.send_buffer_bytes is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
+        session = Session(listener=self.name, address=peer_address(sock))
+        try:
+            transport = self.wrap(sock, session)
+        except OSError:  # It was gone before its connection was made.
+            sock.close()
+            return
         self._per_ip[ip] += 1
         self._metrics.opened += 1
-        session = Session(listener=self.name, address=peer_address(sock))
         connection = IncomingConnection(
-            self._wrap(sock),
+            transport,
             loop=self._loop,
             dispatch=self._dispatch,
             limits=self._limits.connection,
@@ -239,7 +253,17 @@ class Listener:
         )
         self.connections.add(connection)
         session.at_close("listener", partial(self._see_off, connection, ip))
+        if not transport.is_ready:
+            self._limit_handshake(connection, transport)
         connection.start()
+
+    def _limit_handshake(self, connection: IncomingConnection, transport: Transport) -> None:
+        def judge() -> None:
+            if not transport.is_ready:
+                connection.close(f"no TLS handshake within {_HANDSHAKE_S:g} s")
+
+        deadline = self._loop.call_later(_HANDSHAKE_S, judge)
+        connection.session.at_close("handshake", deadline.cancel)
 
     def _turn_away(self, sock: socket.socket, seconds: float) -> None:
         """Closed only after a while, or the peer would be back at once."""

@@ -34,6 +34,10 @@ _CORRELATION_IDS = 1 << 31
 Address = tuple[str, int]
 
 
+def _plain(sock: socket.socket, _host: str) -> Transport:
+    return PlainTransport(sock)
+
+
 class TcpPeers:
     """Other brokers over TCP. `address_of` says where one listens; None: nobody knows."""
 
@@ -44,7 +48,7 @@ class TcpPeers:
         client_id: str | None = None,
         frame_bytes_max: int = FRAME_BYTES_MAX,
         receive_buffer_bytes: int | None = None,  # None: as the kernel thinks best.
-        wrap: Callable[[socket.socket], Transport] = PlainTransport,
+        wrap: Callable[[socket.socket, str], Transport] = _plain,
     ) -> None:
         self._address_of = address_of
         self.receive_buffer_bytes = receive_buffer_bytes
@@ -150,7 +154,7 @@ class _Link:
             if self.is_closed:  # Forgotten meanwhile.
                 sock.close()
             self._refuse_if_closed(was_sent=False)
-            self._transport = self._peers.wrap(sock)
+            self._transport = self._peers.wrap(sock, host)
             self._fd = self._transport.fileno()
             self._loop.add_reader(self._fd, self._on_readable)
             self.is_open = True

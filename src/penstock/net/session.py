@@ -37,9 +37,14 @@ class Session:
     __slots__ = (
         "_on_close",
         "address",
+        "authenticated_s",
         "authentication",
+        "expires_s",
+        "is_by_token",
         "is_closed",
         "listener",
+        "login",
+        "mechanism",
         "principal",
         "software",
     )
@@ -49,6 +54,14 @@ class Session:
         self.address = address  # `host:port`; empty: this broker asks itself.
         self.principal = principal
         self.authentication = Authentication.DONE
+        # What a listener with SASL keeps here: how far an authentication is (None: there is none
+        # under way), by which mechanism the last one was, and on the clock of the event loop when
+        # a second one began and when the session ends (None: with the connection).
+        self.login: object | None = None
+        self.mechanism = ""
+        self.authenticated_s = 0.0
+        self.expires_s: float | None = None
+        self.is_by_token = False  # Whether it was proved by a delegation token.
         self.software: ClientSoftware | None = None  # None: it did not say.
         self.is_closed = False
         self._on_close: dict[Hashable, Callable[[], None]] = {}

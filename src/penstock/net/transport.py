@@ -26,6 +26,13 @@ class FilePart(Protocol):
     def fileno(self) -> int: ...
 
 
+class PeerRefused(OSError):
+    """The transport cannot agree with its peer; the message is the one log line.
+
+    The peer may have been told why, and should hear it before the connection ends.
+    """
+
+
 Parts: TypeAlias = list[Any]  # bytes-like objects and FileParts, in the order to be sent
 
 
@@ -35,6 +42,11 @@ class Transport(Protocol):
     # Whether a read that got less than it asked for found everything there is. What decrypts
     # hands out a record at a time, and its connection has to ask until it gets BlockingIOError.
     empties_at_once: bool
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether both sides have agreed on how they talk, and frames can come."""
+        ...
 
     @property
     def wants_read(self) -> bool:
@@ -77,6 +89,7 @@ class PlainTransport:
     __slots__ = ("_fd", "_sock", "receive_into")
 
     empties_at_once = True
+    is_ready = True
     wants_read = False
     wants_write = False
     has_pending = False

@@ -183,7 +183,6 @@ def test_the_two_names_of_a_broker_number_are_one() -> None:
         ({"log_dirs": ""}, "log.dirs has an empty entry"),
         ({"log_dirs": "/a,/a"}, "log.dirs is /a,/a: a directory is named twice"),
         ({"listeners": ""}, "listeners is empty: write at least one"),
-        ({"listeners": "SSL://:1"}, "uses SSL, which this version does not serve"),
         ({"listeners": "PLAINTEXT://0.0.0.0:1"}, "no client can connect to it"),
         ({"advertised_listeners": "SSL://a:1"}, "no listener is named SSL"),
         (

@@ -73,12 +73,6 @@ def test_two_listeners_on_one_port_are_refused_unless_of_two_families() -> None:
             check_bindable(of("PLAINTEXT://127.0.0.1:9092", second))
 
 
-def test_a_protocol_that_is_not_served_is_refused_and_not_served_as_another() -> None:
-    listener = parse_listeners("listeners", ["SSL://:9093"], MAP)
-    with pytest.raises(ConfigError, match=r"uses SSL, which this version does not serve"):
-        check_bindable(listener)
-
-
 def test_the_protocol_map_names_protocols() -> None:
     assert parse_protocol_map(" a:PLAINTEXT , b:sasl_ssl ") == {"A": "PLAINTEXT", "B": "SASL_SSL"}
     for text in ("a", "a:TLS", ":SSL"):

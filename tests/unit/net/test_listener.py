@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from penstock.net.buffers import BufferPool
 from penstock.net.connection import CloseConnection, ConnectionLimits, IncomingConnection
-from penstock.net.listener import Listener, ListenerLimits, Turnstile
-from penstock.net.transport import PlainTransport, Transport
+from penstock.net.listener import Listener, ListenerLimits, Turnstile, plain
+from penstock.net.session import Session
+from penstock.net.transport import Transport
 from penstock.telemetry.metrics import ListenerMetrics
 
 FRAME_BYTES_MAX = 1 << 20
@@ -60,7 +61,7 @@ def serving(
     idle_s_max: float | None = None,
     send_buffer_bytes: int | None = None,
     turnstile: Turnstile | None = None,
-    wrap: Callable[[socket.socket], Transport] = PlainTransport,
+    wrap: Callable[[socket.socket, Session], Transport] = plain,
 ) -> None:
     async def run() -> None:
         listener = Listener(

@@ -42,6 +42,8 @@ def _take_dynamic_settings(broker: Broker, image: ClusterImage) -> None:
     per_broker = image.config("brokers", str(broker.broker_id))
     known = broker.config
     broker.config = known.with_dynamic(cluster_wide, per_broker)
+    for follow in broker.config_followers:
+        follow(broker.config)  # Also of the same settings: a file that they name may be another.
     if broker.config is known:
         return
     for warning in broker.config.warnings:

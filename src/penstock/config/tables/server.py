@@ -76,7 +76,7 @@ SETTINGS: Final = (
     Setting("connections.max.idle.ms", LONG, 600_000, None, MEDIUM, READ_ONLY,
             ACTS, "How long a connection may be silent before it is closed."),
     Setting("connection.failed.authentication.delay.ms", INT, 100, Bounds(0), LOW, READ_ONLY,
-            INERT, "How long a failed authentication waits for its answer."),
+            ACTS, "How long a failed authentication waits for its answer."),
     Setting("max.connections", INT, INT_MAX, Bounds(0), MEDIUM, CLUSTER_WIDE,
             ACTS, "How many connections the broker holds at a time."),
     Setting("max.connections.per.ip", INT, INT_MAX, Bounds(0), MEDIUM, CLUSTER_WIDE,

@@ -2,15 +2,17 @@
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from penstock.cli.bootstrap import add_bootstrap, add_command_config, admin_of
 from penstock.cli.parser import ToolParser
 from penstock.cli.sentences import told_after
+from penstock.cli.tools.configs import credentials
 from penstock.cli.tools.configs import quotas as configs_quotas
 from penstock.cli.tools.configs import resources as configs_resources
 from penstock.cli.tools.configs.entities import QUOTA_TYPES, Entity, entities_of
+from penstock.client.admin import Admin
 from penstock.config.properties import read_properties
 from penstock.errors import CommandError
 
@@ -24,13 +26,27 @@ def main(argv: Sequence[str]) -> int:
         of_quotas = entities[0].type in QUOTA_TYPES
         if options.describe and of_quotas:
             configs_quotas.describe(admin, entities)
+            credentials.describe(admin, entities)
         elif options.describe:
             configs_resources.describe(admin, entities[0], everything=options.all)
         elif of_quotas:
-            configs_quotas.alter(admin, entities, *_changes(options))
+            _alter_clients(admin, entities, *_changes(options))
         else:
             configs_resources.alter(admin, entities[0], *_changes(options))
     return 0
+
+
+def _alter_clients(
+    admin: Admin, entities: Sequence[Entity], added: Mapping[str, str], deleted: Sequence[str]
+) -> None:
+    """Quotas go with one request and credentials with another."""
+    is_credential = credentials.is_credential
+    for of_credentials, alter in ((False, configs_quotas.alter), (True, credentials.alter)):
+        to_add = {key: text for key, text in added.items() if is_credential(key) is of_credentials}
+        to_delete = [key for key in deleted if is_credential(key) is of_credentials]
+        if to_add or to_delete:
+            alter(admin, entities, to_add, to_delete)
+    print(configs_resources.completed(entities[-1]))
 
 
 def parse_added(text: str) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from penstock.cli.tools.configs.entities import Entity
-from penstock.cli.tools.configs.resources import completed
 from penstock.client.admin import Admin
 from penstock.client.operations.quotas import ANY, QuotaEntity
 from penstock.errors import CommandError
@@ -50,9 +49,6 @@ def alter(
 ) -> None:
     """Set and remove quotas of one entity."""
     kind = entities[0].type
-    scram = [key for key in (*added, *deleted) if key.startswith("SCRAM-")]
-    if scram:
-        raise CommandError(f"{scram[0]}: SCRAM credentials are not served yet.")
     unknown = [key for key in (*added, *deleted) if key not in _KNOWN[kind]]
     if unknown:
         raise CommandError(
@@ -62,7 +58,6 @@ def alter(
     changes.update(dict.fromkeys(deleted))
     key = tuple((_QUOTA_TYPE[entity.type], _name(entity)) for entity in entities)
     admin.alter_client_quotas(key, changes)
-    print(completed(entities[-1]))
 
 
 def _name(entity: Entity) -> str | None:

@@ -1,0 +1,132 @@
+"""The SASL mechanisms of a listener, made of its settings: who may come in by which proof.
+
+A mechanism that was asked for and cannot be served stops the start. Credentials of SCRAM are
+looked up in the image at every login; passwords of PLAIN are those of the settings of the moment.
+"""
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from penstock.broker.security.token_keys import BearerTokens, bearer_tokens_of
+from penstock.cluster.image.image import ClusterImage
+from penstock.cluster.znodes import sanitized
+from penstock.config.broker import BrokerConfig
+from penstock.config.listeners import SASL_PLAINTEXT
+from penstock.errors import ConfigError
+from penstock.security.sasl.bearer import OAUTHBEARER, BearerServer
+from penstock.security.sasl.client_exchange import NONCE_BYTES
+from penstock.security.sasl.outcome import SaslServer
+from penstock.security.sasl.plain import PLAIN, PlainServer, PlainUsers
+from penstock.security.sasl.scram import HASHES, ScramCredential
+from penstock.security.sasl.scram_server import ScramServer, ScramUsers
+
+log = logging.getLogger("kafka.network.SocketServer")
+
+SERVED: Final = (PLAIN, *HASHES, OAUTHBEARER)
+_JAAS: Final = "sasl.jaas.config"
+_HANDLER: Final = "sasl.server.callback.handler.class"
+
+MakeServer = Callable[[], SaslServer]
+MakeFromImage = Callable[[ClusterImage], SaslServer]
+
+
+class SaslMechanisms:
+    """What one listener offers; obeys its settings anew when they change."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        listener: str,
+        *,
+        protocol: str,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._listener = listener
+        self._now_ms = now_ms
+        self.bearer: BearerTokens | None = None  # None: the listener does not take any.
+        self._made_of = self._settings(config)
+        self._offered = self._make(config)  # By name, from the image of the moment.
+        if protocol == SASL_PLAINTEXT and PLAIN in self._offered:
+            log.warning(
+                "The listener %s takes passwords (PLAIN) without encryption: use SASL_SSL", listener
+            )
+
+    def offered(self, image: ClusterImage) -> Mapping[str, MakeServer]:
+        """What somebody who comes now may choose from."""
+        return {name: partial(make, image) for name, make in self._offered.items()}
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Take new users and mechanisms; those that cannot be used leave what was."""
+        made_of = self._settings(config)
+        if made_of == self._made_of:
+            return
+        self._made_of = made_of
+        try:
+            self._offered = self._make(config)
+        except ConfigError as error:
+            log.error("The listener %s keeps its mechanisms: %s", self._listener, error)
+
+    def _settings(self, config: BrokerConfig) -> Mapping[str, object]:
+        enabled = config.for_listener(self._listener, "sasl.enabled.mechanisms")
+        assert isinstance(enabled, tuple)
+        jaas = {name: config.for_mechanism(self._listener, name, _JAAS) for name in enabled}
+        return {"enabled": enabled, **jaas}
+
+    def _make(self, config: BrokerConfig) -> dict[str, MakeFromImage]:
+        enabled = config.for_listener(self._listener, "sasl.enabled.mechanisms")
+        assert isinstance(enabled, tuple)
+        if not enabled:
+            raise ConfigError(f"the listener {self._listener} needs sasl.enabled.mechanisms")
+        return {name.upper(): self._server_of(name.upper(), config) for name in enabled}
+
+    def _server_of(self, mechanism: str, config: BrokerConfig) -> MakeFromImage:
+        if mechanism not in SERVED:
+            raise ConfigError(
+                f"sasl.enabled.mechanisms has {mechanism} for the listener {self._listener}, "
+                f"which is not served: write some of {', '.join(SERVED)}"
+            )
+        if mechanism == OAUTHBEARER:
+            if self.bearer is None:
+                self.bearer = bearer_tokens_of(config, self._listener, now_ms=self._now_ms)
+            validate = self.bearer.validate
+            return lambda _image: BearerServer(validate)
+        handler = config.for_mechanism(self._listener, mechanism, _HANDLER)
+        if handler:
+            raise ConfigError(f"{_HANDLER}={handler}: Java classes cannot be loaded here")
+        if mechanism == PLAIN:
+            users = self._plain_users(config)
+            return lambda _image: PlainServer(users)
+        return partial(_scram_server, mechanism)
+
+    def _plain_users(self, config: BrokerConfig) -> PlainUsers:
+        text = config.for_mechanism(self._listener, PLAIN, _JAAS)
+        if not text:
+            lead = f"listener.name.{self._listener.lower()}"
+            raise ConfigError(
+                f"the listener {self._listener} takes PLAIN but has no users: write "
+                f'{lead}.plain.{_JAAS} with user_NAME="password"'
+            )
+        return PlainUsers.from_jaas(str(text))
+
+
+def _scram_server(mechanism: str, image: ClusterImage) -> ScramServer:
+    users = ScramUsers(
+        credential=partial(_credential, image, mechanism),
+        decoy_key=hashlib.sha256(f"decoys of {image.cluster_id}".encode()).digest(),
+    )
+    return ScramServer(mechanism, users, nonce=secrets.token_urlsafe(NONCE_BYTES))
+
+
+def _credential(image: ClusterImage, mechanism: str, user: str) -> ScramCredential | None:
+    text = image.config("users", sanitized(user)).get(mechanism)
+    if text is None:
+        return None
+    try:
+        return ScramCredential.from_text(text)
+    except ConfigError as error:
+        log.error("The %s credential of user %r cannot be used: %s", mechanism, user, error)
+        return None

@@ -1,0 +1,113 @@
+"""TLS at a broker's listeners: whose certificate is shown there, and whom a client's stands for.
+
+A door is asked for each newcomer. When the settings of its key store change, or the file behind
+them, newcomers meet the new certificate; who is inside already stays. What TLS does with bytes is
+net/tls_transport.py's.
+"""
+
+import logging
+import socket
+import ssl
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from penstock.config.broker import BrokerConfig
+from penstock.errors import ConfigError
+from penstock.net.session import Session
+from penstock.net.tls_transport import TlsFailed, TlsTransport
+from penstock.security.certificate_names import CertificateNames, NoRuleApplies
+from penstock.security.tls.contexts import TlsSettings
+from penstock.security.tls.subjects import principal_of
+
+log = logging.getLogger("kafka.network.SocketServer")
+
+# What a context is made of; each may be written for one listener alone.
+TLS_NAMES: Final = (
+    "ssl.cipher.suites",
+    "ssl.client.auth",
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.keystore.type",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.truststore.type",
+)
+_FILES: Final = ("ssl.keystore.location", "ssl.truststore.location")
+# Java classes that would have a say in TLS: nobody is let in by other rules than were asked for.
+_CLASSES: Final = ("ssl.engine.factory.class",)
+
+
+def tls_settings(config: BrokerConfig, listener: str) -> TlsSettings:
+    """What `ssl.*` says for one listener; ConfigError names the one that cannot be used."""
+    for name in _CLASSES:
+        if config.for_listener(listener, name):
+            raise ConfigError(f"{name} is set, but Java classes cannot be loaded here: remove it")
+    return TlsSettings.read(_given(config, listener))
+
+
+class TlsDoor:
+    """Wraps the newcomers of one listener in TLS."""
+
+    def __init__(self, config: BrokerConfig, listener: str, *, names_clients: bool) -> None:
+        self._listener = listener
+        # With SASL the client says who it is; its certificate says nothing then.
+        self._names: CertificateNames | None = None
+        if names_clients:
+            rules = config.for_listener(listener, "ssl.principal.mapping.rules")
+            self._names = CertificateNames.parse(str(rules))
+        self._made_of = _state(config, listener)
+        self._context = tls_settings(config, listener).server_context()
+
+    def __call__(self, sock: socket.socket, session: Session) -> TlsTransport:
+        return TlsTransport(sock, self._context, on_shaken=partial(self._note_client, session))
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Show the certificate of the settings as they are now; what cannot be used is told."""
+        made_of = _state(config, self._listener)
+        if made_of == self._made_of:
+            return
+        self._made_of = made_of
+        try:
+            self._context = tls_settings(config, self._listener).server_context()
+        except ConfigError as error:
+            log.error("The listener %s keeps its certificate: %s", self._listener, error)
+        else:
+            log.info("The listener %s has a new TLS context", self._listener)
+
+    def _note_client(self, session: Session, tls: ssl.SSLSocket) -> None:
+        """Whom the certificate stands for; without one it is nobody in particular."""
+        if self._names is None:
+            return
+        certificate = tls.getpeercert(binary_form=True)
+        if certificate is None:
+            return
+        try:
+            session.principal = str(principal_of(certificate, self._names))
+        except (NoRuleApplies, ValueError) as error:
+            raise TlsFailed(f"its certificate names nobody: {error}") from None
+
+
+def _given(config: BrokerConfig, listener: str) -> Mapping[str, object]:
+    return {name: config.for_listener(listener, name) for name in TLS_NAMES}
+
+
+def _state(config: BrokerConfig, listener: str) -> Mapping[str, object]:
+    """All that a context is made of: the settings, and which files they name."""
+    given = _given(config, listener)
+    return {**given, "files": [_file_state(given[name]) for name in _FILES]}
+
+
+def _file_state(path: object) -> tuple[int, int] | None:
+    try:
+        found = Path(str(path)).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
