@@ -8,10 +8,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.streams.driver.queues import TopicQueues
 from penstock.streams.plan.nodes import PlanNode, StoreSpec, StreamsTopology
 from penstock.streams.steps.user import UserStore
 from penstock.streams.tasks.memory import StepMemory
+from penstock.streams.tasks.queues import TopicQueues
 from penstock.streams.tasks.task import Task
 from penstock.streams.values.records import Headers, Stamped, StreamRecord, TimeWindow, Windowed
 
@@ -24,7 +24,7 @@ class TestDriver:
 
     topology: StreamsTopology
     wall_clock_ms: int = 0
-    _queues: TopicQueues = field(default_factory=TopicQueues)
+    _queues: TopicQueues[StreamRecord] = field(default_factory=TopicQueues)
     _written: dict[str, deque[StreamRecord]] = field(default_factory=dict)
     _task: Task = field(init=False)
 
