@@ -37,6 +37,7 @@ from penstock.streams.values.windows import (
 )
 
 if TYPE_CHECKING:
+    from penstock.streams.following.follower import StoreFollower
     from penstock.streams.running.application import KafkaStreams, StreamsState
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "SessionWindows",
     "SlidingWindows",
     "Stamped",
+    "StoreFollower",
     "StreamRecord",
     "StreamsBuilder",
     "StreamsState",
@@ -75,7 +77,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The host on Spark, imported when it is asked for: who tests needs neither it nor a client."""
-    if name in ("KafkaStreams", "StreamsState"):
+    if name in ("KafkaStreams", "StreamsState", "StoreFollower"):
         from penstock.streams.running import application
 
         return getattr(application, name)

@@ -53,9 +53,7 @@ def test_words_are_counted_once_through_a_restart(
                 what="all words are counted",
             )
             assert app.failure is None
-            eventually(
-                lambda: app.state is StreamsState.RUNNING, timeout_s=WAIT_S, what="RUNNING"
-            )
+            eventually(lambda: app.state is StreamsState.RUNNING, timeout_s=WAIT_S, what="RUNNING")
         assert app.state is StreamsState.NOT_RUNNING
         found = counts(address, "word-counts")
         assert found["all"] == 2 * total and found["lead"] == total

@@ -18,6 +18,7 @@ from penstock.queries.lag import LagReader
 from penstock.queries.query import NewQuery
 from penstock.queries.session import LOOK_S, QuerySession, SparkProcess
 from penstock.queries.status import FAILED, RUNNING, QueryStatus
+from penstock.streams.following.follower import StoreFollower
 from penstock.streams.plan.nodes import StreamsTopology
 from penstock.streams.running.folder import ApplicationFolder
 from penstock.streams.running.preparing import prepare
@@ -83,6 +84,7 @@ class KafkaStreams:
         self._session: QuerySession | None = None
         self._thread: threading.Thread | None = None
         self._written_s = 0.0
+        self._followers: dict[str, StoreFollower] = {}
 
     @property
     def state(self) -> StreamsState:
@@ -126,6 +128,8 @@ class KafkaStreams:
     def close(self, timeout_s: float = 120.0) -> bool:
         """Stop all stages and wait; whether it ended in time."""
         self._stop.set()
+        while self._followers:
+            self._followers.popitem()[1].close()
         if self._thread is None:
             self._change(StreamsState.NOT_RUNNING)
             return True
@@ -141,6 +145,15 @@ class KafkaStreams:
         if self._state not in (StreamsState.CREATED, *_ENDED):
             raise CommandError("Cannot clean up while running.")
         self.folder.remove()
+
+    def store(self, name: str) -> StoreFollower:
+        """A store to ask by key, range and window; it answers until `close`."""
+        if self._state is StreamsState.CREATED:
+            raise CommandError("Start the application before its stores are asked.")
+        if name not in self._followers:
+            application_id, client = self.settings.application_id, self.settings.client
+            self._followers[name] = StoreFollower(self.topology, application_id, name, client)
+        return self._followers[name]
 
     def __enter__(self) -> "KafkaStreams":
         self.start()
