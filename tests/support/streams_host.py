@@ -38,7 +38,7 @@ class ListHost:
         self.topology = topology
         self.stages = cut(topology)
         read = {topic for stage in self.stages for topic in (*stage.topics, *stage.global_topics)}
-        users = {topic: partitions for topic in read - topology.internal_topics}
+        users = dict.fromkeys(read - topology.internal_topics, partitions)
         counts = partition_counts(topology, self.stages, users)
         self.works = {
             stage.number: StageWork(
@@ -62,7 +62,7 @@ class ListHost:
 
     def run(self) -> None:
         """Batches of all stages, until none has anything to read."""
-        while any([self._run_stage(number) for number in self.works]):
+        while sum(self._run_stage(number) for number in self.works):
             pass
 
     def _run_stage(self, number: int) -> bool:

@@ -96,7 +96,7 @@ def test_bad_records_are_set_aside_stores_answer_and_a_changed_plan_is_refused(
             (TimeWindow(2_000, 3_000), 3),
         ]
     app = application(spark, visits("other"), address, tmp_path, "app", (__name__,))
-    with pytest.raises(CommandError, match="stage 0: .* with visits is gone.*streams reset app"):
+    with pytest.raises(CommandError, match=r"stage 0: .* with visits is gone.*streams reset app"):
         app.start()
     lost = application(spark, visits(), address, tmp_path / "elsewhere", "app", (__name__,))
     with pytest.raises(CommandError, match="has run before"):

@@ -31,7 +31,7 @@ def test_batches_and_restarts_change_nothing(
     create(broker.address, *sorted(inputs), *{"out", "b"} - inputs)
     script = _in_order(name)
     feed, chance = Feed(broker.address), random.Random(name)
-    cuts = sorted(chance.sample(range(1, len(script)), 1)) + [len(script)]
+    cuts = [*sorted(chance.sample(range(1, len(script)), 1)), len(script)]
     begin = 0
     for end in cuts:
         for step in script[begin:end]:

@@ -34,33 +34,37 @@ def counts(address: str, topic: str) -> dict[str, int]:
     return {r.key().decode(): long_of(r.value()) for r in consumed(address, topic)}
 
 
+def run_until(
+    spark: SparkSession, address: str, state: Path, total: int, seen: list[StreamsState]
+) -> None:
+    """Run the application until it has counted so many lines, and stop it."""
+    app = application(spark, word_count(), address, state, "words", (__name__,))
+    app.on_state_change(lambda new, old: seen.append(new))
+    with app:
+        eventually(
+            lambda: app.failure or counts(address, "word-counts").get("streams") == total,
+            timeout_s=WAIT_S,
+            every_s=0.3,
+            what="all words are counted",
+        )
+        assert app.failure is None
+        eventually(lambda: app.state is StreamsState.RUNNING, timeout_s=WAIT_S, what="RUNNING")
+    assert app.state is StreamsState.NOT_RUNNING
+
+
 def test_words_are_counted_once_through_a_restart(
     spark: SparkSession, broker: BrokerProcess, tmp_path: Path
 ) -> None:
     address, feed = broker.address, Feed(broker.address)
-    for number in range(300):
-        feed.put("lines", None, f"all streams lead to all {number % 7}", 1_000 + number)
-    feed.flush()
     seen: list[StreamsState] = []
     for total in (300, 600):
-        app = application(spark, word_count(), address, tmp_path, "words", (__name__,))
-        app.on_state_change(lambda new, old: seen.append(new))
-        with app:
-            eventually(
-                lambda: app.failure or counts(address, "word-counts").get("streams") == total,
-                timeout_s=WAIT_S,
-                every_s=0.3,
-                what="all words are counted",
-            )
-            assert app.failure is None
-            eventually(lambda: app.state is StreamsState.RUNNING, timeout_s=WAIT_S, what="RUNNING")
-        assert app.state is StreamsState.NOT_RUNNING
+        for number in range(300):
+            feed.put("lines", None, f"all streams lead to all {number % 7}", total + number)
+        feed.flush()
+        run_until(spark, address, tmp_path, total, seen)
         found = counts(address, "word-counts")
         assert found["all"] == 2 * total and found["lead"] == total
         assert found == counts(address, "words-counts-changelog")
-        for number in range(300 if total == 300 else 0):
-            feed.put("lines", None, f"all streams lead to all {number % 7}", 2_000 + number)
-        feed.flush()
     assert sum(1 for r in consumed(address, "word-counts") if r.key() == b"streams") == 600
     assert not left_open(address)
     assert seen.count(StreamsState.RUNNING) >= 2

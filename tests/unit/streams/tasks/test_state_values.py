@@ -20,9 +20,11 @@ plain = st.recursive(
     | st.floats(allow_nan=False)
     | st.text()
     | st.binary(),
-    lambda inner: st.lists(inner)
-    | st.lists(inner).map(tuple)
-    | st.dictionaries(st.text() | st.integers(), inner),
+    lambda inner: (
+        st.lists(inner)
+        | st.lists(inner).map(tuple)
+        | st.dictionaries(st.text() | st.integers(), inner)
+    ),
     max_leaves=20,
 )
 

@@ -10,7 +10,7 @@ EXAMPLES = Path(__file__).parents[4] / "examples"
 
 
 def driver(name: str) -> TestDriver:
-    topology = runpy.run_path(str(EXAMPLES / f"{name}.py"))["topology"]
+    topology = runpy.run_path(str(EXAMPLES / "streams" / f"{name}.py"))["topology"]
     assert isinstance(topology, StreamsTopology)
     return TestDriver(topology)
 
@@ -40,7 +40,7 @@ def test_a_stock_has_its_latest_price() -> None:
 
 
 def test_a_visit_is_told_once_when_it_is_over() -> None:
-    visits = driver("streams_sessions")
+    visits = driver("sessions")
     minute = 60_000
     for at, page in ((0, "/"), (10, "/cart"), (200, "/")):
         visits.pipe_input("page-views", "ada", {"page": page}, at * minute)

@@ -1,6 +1,6 @@
 """Orders with their customers: two tables joined by a foreign key, kept up to date both ways.
 
-    penstock streams run examples/orders_with_customers.py
+    penstock streams run examples/streams/orders_with_customers.py
 
 Orders come as {"customer": "c1", "cents": 500} under their number to `orders`, customers as
 {"name": "Ada"} under theirs to `customers`. When a customer changes, all its orders change.

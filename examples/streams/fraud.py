@@ -1,6 +1,6 @@
 """Fraud: each payment meets what is known of its card, and the suspicious ones go to `alerts`.
 
-    penstock streams run examples/fraud.py
+    penstock streams run examples/streams/fraud.py
 
 Cards come as {"limit": 500, "country": "NO"} to `cards`, payments as
 {"amount": 20, "country": "SE"} to `payments`, both under the card's number and in as many

@@ -2,7 +2,7 @@
 
     penstock topics --bootstrap-server localhost:9092 --create --topic lines --partitions 2
     penstock topics --bootstrap-server localhost:9092 --create --topic word-counts --partitions 2
-    penstock streams run examples/word_count.py
+    penstock streams run examples/streams/word_count.py
     penstock console-producer --bootstrap-server localhost:9092 --topic lines \\
         < examples/samples/lines.txt
     penstock console-consumer --bootstrap-server localhost:9092 --topic word-counts \\

@@ -1,6 +1,6 @@
 """Stock prices as a table: of each stock the latest price, the highest, the lowest and how many.
 
-    penstock streams run examples/stock_prices.py
+    penstock streams run examples/streams/stock_prices.py
 
 Trades come as {"price": 101.5} under the stock's name to `trades`, the table goes to `prices`. The
 store `prices` can be asked while it runs, or later from another program:

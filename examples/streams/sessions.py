@@ -1,6 +1,6 @@
 """Website sessions: clicks of one person with less than 30 minutes between them are one visit.
 
-    penstock streams run examples/streams_sessions.py
+    penstock streams run examples/streams/sessions.py
 
 Clicks come as {"page": "/"} under the person's name to `page-views`. A visit is written to
 `page-visits` once, when it and ten minutes for late clicks are over. Keys are Kafka's session keys.
