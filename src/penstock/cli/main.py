@@ -188,6 +188,7 @@ TOOLS = (
     Tool("schema", "schema.schema", (), "register, compare, delete and move schemas"),
     Tool("lake", "pipelines.lake", (), "land topics in Delta, Iceberg and Parquet tables"),
     Tool("pipeline", "pipelines.pipeline", (), "run and watch pipelines on Spark"),
+    Tool("streams", "pipelines.streams", (), "run topologies of Streams on Spark, and reset them"),
     Tool("spark", "pipelines.spark", (), "start the master or a worker of a Spark cluster"),
     Tool(
         "run-class", "servers.run_class", ("kafka-run-class",), "run a tool by its Java class name"

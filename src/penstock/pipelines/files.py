@@ -34,7 +34,7 @@ def load_file(path: Path) -> list[Pipeline]:
     """The pipelines that one file declares at its top level."""
     if not path.is_file():
         raise CommandError(f"{path} is not a file; give the Python file of a pipeline.")
-    module = _import(path)
+    module = load_module(path)
     declared = {id(v): v for v in vars(module).values() if isinstance(v, Pipeline)}
     if not declared:
         raise CommandError(
@@ -48,7 +48,10 @@ def module_of(declared: Pipeline) -> ModuleType | None:
     return sys.modules.get(declared.transform.__module__)
 
 
-def _import(path: Path) -> ModuleType:
+def load_module(path: Path) -> ModuleType:
+    """A Python file as a module of a name of its own; CommandError tells what it raised."""
+    if not path.is_file():
+        raise CommandError(f"{path} is not a file; give a Python file.")
     name = f"penstock_pipeline_{path.stem.replace('-', '_')}_{crc32(bytes(path.resolve())):x}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -32,6 +32,7 @@ _PERMANENT = (
     "INVALID_WRITE_",
     "INVALID_INTERVAL_FORMAT",
     "does not support",
+    "Set errors.dead.letter.queue.topic.name",  # A stage of Streams was told to stop there.
 )
 
 

@@ -103,6 +103,7 @@ class WriteOptions:
     client_settings: Mapping[str, str]
     topic: str | None = None  # None: each row names its own in the column `topic`.
     include_headers: bool = True
+    include_timestamp: bool = False  # True: the column `timestamp` is each record's own time.
     delivery: str | None = None  # "exactly-once", "at-least-once"; None: the user did not say.
     transactional_id_prefix: str = "penstock-spark"
     group: str | None = None
@@ -169,6 +170,7 @@ def write_options(raw: Mapping[str, str]) -> WriteOptions:
         client_settings=settings,
         topic=given.text("topic"),
         include_headers=given.boolean("includeHeaders", default=True),
+        include_timestamp=given.boolean("includeTimestamp", default=False),
         delivery=given.choice("delivery", ("exactly-once", "at-least-once"), default=None),
         transactional_id_prefix=given.text("transactionalIdPrefix") or "penstock-spark",
         group=settings.get("group.id"),
@@ -252,7 +254,13 @@ _READ_NAMES = (
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
 )
-_WRITE_NAMES = ("topic", "includeHeaders", "delivery", "transactionalIdPrefix")
+_WRITE_NAMES = (
+    "topic",
+    "includeHeaders",
+    "includeTimestamp",
+    "delivery",
+    "transactionalIdPrefix",
+)
 # What Spark adds by itself, and what belongs to a whole query.
 _SPARKS_OWN = (
     "path",

@@ -1,8 +1,11 @@
 """Streams: the DSL of Kafka Streams in Python.
 
 A topology is a pure plan of steps. The steps take a record and a key's state and return both anew,
-so a host decides where state lies and when time passes. TestDriver is the host in memory.
+so a host decides where state lies and when time passes. TestDriver is the host in memory,
+KafkaStreams the one on Spark.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from penstock.streams.driver.driver import TestDriver
 from penstock.streams.dsl.builder import StreamsBuilder
@@ -33,6 +36,10 @@ from penstock.streams.values.windows import (
     WindowError,
 )
 
+if TYPE_CHECKING:
+    from penstock.streams.following.follower import StoreFollower
+    from penstock.streams.running.application import KafkaStreams, StreamsState
+
 __all__ = [
     "BYTES",
     "DOUBLE",
@@ -44,6 +51,7 @@ __all__ = [
     "JoinWindows",
     "KStream",
     "KTable",
+    "KafkaStreams",
     "Processor",
     "ProcessorContext",
     "Serde",
@@ -51,8 +59,10 @@ __all__ = [
     "SessionWindows",
     "SlidingWindows",
     "Stamped",
+    "StoreFollower",
     "StreamRecord",
     "StreamsBuilder",
+    "StreamsState",
     "StreamsTopology",
     "TestDriver",
     "TimeWindow",
@@ -63,3 +73,12 @@ __all__ = [
     "session_windowed",
     "time_windowed",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The host on Spark, imported when it is asked for: who tests needs neither it nor a client."""
+    if name in ("KafkaStreams", "StreamsState", "StoreFollower"):
+        from penstock.streams.running import application
+
+        return getattr(application, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

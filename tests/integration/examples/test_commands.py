@@ -8,7 +8,7 @@ import pytest
 from tests.support.broker import BrokerProcess
 from tests.support.processes import ROOT, python
 
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 
 
 def told_producers() -> list[list[str]]:

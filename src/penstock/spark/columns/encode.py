@@ -17,9 +17,9 @@ from penstock.errors import InvalidRecord
 Ints: TypeAlias = NDArray[np.int64]
 
 _NULL = 1  # The length -1 in zigzag form.
-_FIXED_BYTES = 2  # Attributes, and a timestamp that is the batch's own.
+_ATTRIBUTES_BYTES = 1
 _NO_HEADERS = b"\0"
-_VARINT_LIMITS = (1 << 7, 1 << 14, 1 << 21, 1 << 28)
+_VARINT_LIMITS = tuple(1 << bits for bits in range(7, 63, 7))
 
 
 def lengths(column: Any) -> Ints:
@@ -50,16 +50,22 @@ def encode_headers(headers: Any) -> Any:
     return pc.binary_join_element_wise(count_bytes, joined, b"")
 
 
-def encode_records(keys: Any, values: Any, headers: Any | None, deltas: Ints) -> Any:
+def encode_records(
+    keys: Any, values: Any, headers: Any | None, deltas: Ints, times: Ints | None = None
+) -> Any:
     """A binary array: each row as a record whose offset is its delta from the batch's first.
 
-    `headers` is None, or what `encode_headers` gave; the timestamp is that of the batch.
+    `headers` is None, or what `encode_headers` gave; `times` are deltas from the batch's timestamp,
+    None where every record has just that.
     """
     key_sizes = _zigzag_lengths(keys)
     value_sizes = _zigzag_lengths(values)
     offsets = deltas << 1
+    zeros = np.zeros(len(deltas), dtype=np.int64)
+    stamps = zeros if times is None else (times << 1) ^ (times >> 63)
     bodies = (
-        _FIXED_BYTES
+        _ATTRIBUTES_BYTES
+        + _varint_sizes(stamps)
         + _varint_sizes(offsets)
         + _varint_sizes(key_sizes)
         + lengths(keys)
@@ -67,8 +73,7 @@ def encode_records(keys: Any, values: Any, headers: Any | None, deltas: Ints) ->
         + lengths(values)
         + (len(_NO_HEADERS) if headers is None else lengths(headers))
     )
-    zeros = np.zeros(len(deltas), dtype=np.int64)
-    front = _varint_row(bodies << 1, zeros, zeros, offsets, key_sizes)
+    front = _varint_row(bodies << 1, zeros, stamps, offsets, key_sizes)
     return pc.binary_join_element_wise(
         front,
         keys,

@@ -32,6 +32,7 @@ class SortedRows:
     keys: Any
     values: Any
     headers: Any | None  # As `encode_headers` gives them; None: no row has any.
+    times_ms: Ints | None = None  # None: each batch has the time at which it is built.
     runs: Sequence[tuple[TopicPartition, int, int]]  # The partition, its first row and its end.
 
 
@@ -60,14 +61,19 @@ class BatchBuilder:
         """The batches of these rows, in order."""
         cuts = self._cut(rows)
         deltas = np.concatenate([np.arange(end - start) for _, start, end in cuts])
-        encoded = encode_records(rows.keys, rows.values, rows.headers, deltas)
+        times_ms = rows.times_ms
+        since = None if times_ms is None else _since_first(times_ms, cuts)
+        encoded = encode_records(rows.keys, rows.values, rows.headers, deltas, since)
         _, ends_buffer, data_buffer = encoded.buffers()
         ends = np.frombuffer(ends_buffer, dtype=np.int32)
         payload = memoryview(data_buffer)
         now_ms = int(time.time() * 1000)
         for at, start, end in cuts:
             records = payload[ends[start] : ends[end]]
-            yield self._seal(at, records, end - start, now_ms)
+            first_ms = last_ms = now_ms
+            if times_ms is not None:
+                first_ms, last_ms = int(times_ms[start]), int(times_ms[start:end].max())
+            yield self._seal(at, records, end - start, first_ms, last_ms)
 
     def _cut(self, rows: SortedRows) -> list[tuple[TopicPartition, int, int]]:
         sizes = row_sizes(rows.keys, rows.values, rows.headers)
@@ -93,7 +99,7 @@ class BatchBuilder:
             )
 
     def _seal(
-        self, at: TopicPartition, records: memoryview, count: int, now_ms: int
+        self, at: TopicPartition, records: memoryview, count: int, first_ms: int, last_ms: int
     ) -> OutgoingBatch:
         identity, sequence = _NOBODY, -1
         if self._identity is not None:
@@ -107,8 +113,8 @@ class BatchBuilder:
             crc=0,
             attributes=self._attributes,
             last_offset_delta=count - 1,
-            base_timestamp=now_ms,
-            max_timestamp=now_ms,
+            base_timestamp=first_ms,
+            max_timestamp=last_ms,
             producer_id=identity.producer_id,
             producer_epoch=identity.producer_epoch,
             base_sequence=sequence,
@@ -118,6 +124,12 @@ class BatchBuilder:
         if self._codec is not Codec.NONE:
             payload = memoryview(compress(self._codec, records, self._level))
         return OutgoingBatch(at, seal(header, payload))
+
+
+def _since_first(times_ms: Ints, cuts: Sequence[tuple[TopicPartition, int, int]]) -> Ints:
+    """Each row's time as it stands in its batch: counted from the batch's first."""
+    firsts = [np.full(end - start, times_ms[start]) for _, start, end in cuts]
+    return times_ms - np.concatenate(firsts)
 
 
 def row_sizes(keys: Any, values: Any, headers: Any | None) -> Ints:

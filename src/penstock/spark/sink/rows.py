@@ -103,6 +103,7 @@ class RowSender:
         headers = None
         if columns.headers is not None:
             headers = encode_headers(_column(table, columns.headers))
+        times = self._times(table)
         places, topics = self._places(table, keys, row_sizes(keys, values, headers))
         names, firsts = zip(*topics, strict=True)
         if places.min() != places.max():
@@ -111,6 +112,7 @@ class RowSender:
             indices = pa.array(order)
             keys, values = keys.take(indices), values.take(indices)
             headers = None if headers is None else headers.take(indices)
+            times = None if times is None else times[order]
         starts = np.flatnonzero(np.diff(places, prepend=-1))
         ends = [*starts[1:].tolist(), len(places)]
         runs = []
@@ -118,7 +120,16 @@ class RowSender:
             place = int(places[start])
             topic = int(np.searchsorted(firsts, place, side="right")) - 1
             runs.append((TopicPartition(names[topic], place - firsts[topic]), start, end))
-        return SortedRows(keys=keys, values=values, headers=headers, runs=runs)
+        return SortedRows(keys=keys, values=values, headers=headers, runs=runs, times_ms=times)
+
+    def _times(self, table: Any) -> Any | None:
+        """The rows' own timestamps; None where they have none."""
+        if self._columns.timestamp is None:
+            return None
+        times = _column(table, self._columns.timestamp)
+        if times.null_count or (len(times) and pc.min(times).as_py() < 0):
+            raise InvalidRecord("a record's timestamp must be 0 or more milliseconds, not NULL.")
+        return np.asarray(times).astype(np.int64, copy=False)
 
     def _places(self, table: Any, keys: Any, sizes: Any) -> tuple[Any, list[tuple[str, int]]]:
         """For each row a number that stands for topic and partition; each topic's first number."""

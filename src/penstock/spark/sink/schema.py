@@ -1,7 +1,8 @@
 """Which columns a frame must have to be written to topics: the rules of Spark's Kafka sink.
 
 `value` is needed; `key`, `headers`, `partition` and `topic` are optional, and the option `topic`
-wins over the column. Other columns are refused by nobody and written by nobody, as in Spark.
+wins over the column. With `includeTimestamp`, which is ours, `timestamp` is each record's own time
+in milliseconds. Other columns are refused by nobody and written by nobody, as in Spark.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ class RecordColumns:
     headers: int | None
     partition: int | None
     topic: int | None
+    timestamp: int | None = None
 
 
 def columns_of(schema: "StructType", options: WriteOptions) -> RecordColumns:
@@ -45,7 +47,15 @@ def columns_of(schema: "StructType", options: WriteOptions) -> RecordColumns:
         headers=_find(schema, "headers", (_HEADERS,)) if options.include_headers else None,
         partition=_find(schema, "partition", ("int",)),
         topic=topic,
+        timestamp=_timestamp(schema) if options.include_timestamp else None,
     )
+
+
+def _timestamp(schema: "StructType") -> int:
+    found = _find(schema, "timestamp", ("bigint",))
+    if found is None:
+        raise OptionError("includeTimestamp: required attribute 'timestamp' not found")
+    return found
 
 
 def _find(schema: "StructType", name: str, allowed: tuple[str, ...]) -> int | None:

@@ -8,10 +8,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.streams.driver.memory import MemoryStore
-from penstock.streams.driver.queues import TopicQueues
-from penstock.streams.driver.task import Task
 from penstock.streams.plan.nodes import PlanNode, StoreSpec, StreamsTopology
+from penstock.streams.steps.user import UserStore
+from penstock.streams.tasks.memory import StepMemory
+from penstock.streams.tasks.queues import TopicQueues
+from penstock.streams.tasks.task import Task
 from penstock.streams.values.records import Headers, Stamped, StreamRecord, TimeWindow, Windowed
 
 
@@ -23,7 +24,7 @@ class TestDriver:
 
     topology: StreamsTopology
     wall_clock_ms: int = 0
-    _queues: TopicQueues = field(default_factory=TopicQueues)
+    _queues: TopicQueues[StreamRecord] = field(default_factory=TopicQueues)
     _written: dict[str, deque[StreamRecord]] = field(default_factory=dict)
     _task: Task = field(init=False)
 
@@ -159,6 +160,7 @@ class StoreReader:
 
     def _entries(self) -> list[tuple[bytes, Any, Any]]:
         memory = self._task.memory(self._spec.name)
+        assert isinstance(memory, StepMemory)
         step: Any = self._task.topology.by_name[self._spec.node].step
         found: list[tuple[bytes, Any, Any]] = []
         for data, key, state in memory.entries():
@@ -180,7 +182,7 @@ class StoreReader:
         return [(TimeWindow(start, start + span_ms), row.value) for start, row in state]
 
     @property
-    def _user(self) -> MemoryStore:
+    def _user(self) -> UserStore:
         return self._task.user_stores[self._spec.name]
 
     def _bytes(self, key: Any) -> bytes:

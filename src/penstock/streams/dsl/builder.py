@@ -72,12 +72,16 @@ class StreamsBuilder:
         self._graph.materialize(draft.name)
         return GlobalKTable(self._graph, draft.name, store_name)
 
-    def add_state_store(self, name: str, *, key: Serde[Any] | None = None) -> "StreamsBuilder":
+    def add_state_store(
+        self, name: str, *, key: Serde[Any] | None = None, value: Serde[Any] | None = None
+    ) -> "StreamsBuilder":
         """A key-value store for processors of the user's."""
         if name in self._graph.stores:
             raise TopologyError(f"StateStore {name} is already added.")
         serde = key or self._graph.default_key
-        self._graph.stores[name] = StoreSpec(name=name, kind="user", node="", key_serde=serde)
+        self._graph.stores[name] = StoreSpec(
+            name=name, kind="user", node="", key_serde=serde, value_serde=value
+        )
         return self
 
     def build(self) -> StreamsTopology:

@@ -5,7 +5,7 @@ in Kafka Streams. So steps are made at the end, when that is known.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.streams.plan.nodes import NodeKind, PlanNode, StoreKind, StoreSpec, StreamsTopology
@@ -141,9 +141,15 @@ class Graph:
             raise TopologyError("a topology needs a source: call stream, table or global_table")
         return StreamsTopology(
             nodes=tuple(self._node(draft) for draft in self._in_order()),
-            stores=tuple(self.stores.values()),
+            stores=tuple(self._store(store) for store in self.stores.values()),
             internal_topics=frozenset(self.internal_topics),
         )
+
+    def _store(self, store: StoreSpec) -> StoreSpec:
+        """The store with the serde of its values: its node's, or the one it was added with."""
+        draft = self.drafts.get(store.node)
+        given = store.value_serde if draft is None else draft.value_serde
+        return replace(store, value_serde=given or self.default_value)
 
     def _in_order(self) -> list[NodeDraft]:
         """Parents before children, otherwise as added."""

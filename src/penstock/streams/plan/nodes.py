@@ -21,6 +21,7 @@ class StoreSpec:
     kind: StoreKind
     node: str  # The node whose step keeps it.
     key_serde: Serde[Any]
+    value_serde: Serde[Any] | None = None  # Known once the plan is built.
     changelog: bool = True
     is_global: bool = False
 

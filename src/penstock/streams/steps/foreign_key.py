@@ -31,6 +31,7 @@ class ForeignSubscription:
     primary_key: Any
     primary_bytes: bytes
     version: bytes | None
+    partition: int | None = None  # Where the left row lies; a host with partitions tells it.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,7 @@ class ForeignAnswer:
 
     version: bytes | None
     value: Any
+    partition: int | None = None  # Where the left row lies that asked.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +128,7 @@ class AnswerSubscription(RecordStep):
             return NOTHING
         at_ms = record.timestamp_ms if row is None else max(record.timestamp_ms, row.timestamp_ms)
         value = None if row is None or wish.ask is Instruction.END_AND_TELL else row.value
-        answer = ForeignAnswer(version=wish.version, value=value)
+        answer = ForeignAnswer(version=wish.version, value=value, partition=wish.partition)
         return Yielded(records=(record.with_key(wish.primary_key).with_value(answer).at(at_ms),))
 
 
@@ -142,7 +144,9 @@ class AnswerSubscribers(RecordStep):
         wishes = [] if record.key is None else [wish for _, wish in arrival.state or ()]
         sent = (
             record.with_key(wish.primary_key).with_value(
-                ForeignAnswer(version=wish.version, value=record.value.new)
+                ForeignAnswer(
+                    version=wish.version, value=record.value.new, partition=wish.partition
+                )
             )
             for wish in wishes
         )

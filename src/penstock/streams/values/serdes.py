@@ -12,9 +12,6 @@ from typing import Any, Generic, TypeVar
 from penstock.streams.values.records import TimeWindow, Windowed
 
 T = TypeVar("T")
-_LONG = struct.Struct(">q")
-_INTEGER = struct.Struct(">i")
-_DOUBLE = struct.Struct(">d")
 
 
 class SerdeError(ValueError):
@@ -49,8 +46,20 @@ class Serde(Generic[T]):
         return value
 
 
-def _packed(name: str, form: struct.Struct) -> Serde[Any]:
-    return Serde(name, form.pack, lambda data: form.unpack(data)[0])
+def _packed(name: str, form: str) -> Serde[Any]:
+    """By the form's text: a serde travels to workers, and struct.Struct cannot."""
+    return Serde(
+        name, lambda value: struct.pack(form, value), lambda data: struct.unpack(form, data)[0]
+    )
+
+
+def _long_bytes(value: int) -> bytes:
+    return struct.pack(">q", value)
+
+
+def _long_of(data: bytes) -> int:
+    (value,) = struct.unpack(">q", data)
+    return int(value)
 
 
 def _to_json(value: Any) -> bytes:
@@ -58,9 +67,9 @@ def _to_json(value: Any) -> bytes:
 
 
 STRING: Serde[str] = Serde("string", str.encode, bytes.decode)
-LONG: Serde[int] = _packed("long", _LONG)
-INTEGER: Serde[int] = _packed("integer", _INTEGER)
-DOUBLE: Serde[float] = _packed("double", _DOUBLE)
+LONG: Serde[int] = _packed("long", ">q")
+INTEGER: Serde[int] = _packed("integer", ">i")
+DOUBLE: Serde[float] = _packed("double", ">d")
 BYTES: Serde[bytes] = Serde("bytes", bytes, bytes)
 JSON: Serde[Any] = Serde("JSON", _to_json, json.loads)
 
@@ -69,10 +78,10 @@ def time_windowed(inner: Serde[Any], *, size_ms: int) -> Serde[Windowed]:
     """Kafka's time-windowed key: the key's bytes and the start; the reader knows the size."""
 
     def write(value: Windowed) -> bytes:
-        return (inner.serialize(value.key) or b"") + _LONG.pack(value.window.start_ms)
+        return (inner.serialize(value.key) or b"") + _long_bytes(value.window.start_ms)
 
     def read(data: bytes) -> Windowed:
-        (start_ms,) = _LONG.unpack(data[-8:])
+        start_ms = _long_of(data[-8:])
         return Windowed(inner.deserialize(data[:-8]), TimeWindow(start_ms, start_ms + size_ms))
 
     return Serde("time-windowed", write, read)
@@ -84,11 +93,10 @@ def session_windowed(inner: Serde[Any]) -> Serde[Windowed]:
     def write(value: Windowed) -> bytes:
         window = value.window
         key = inner.serialize(value.key) or b""
-        return key + _LONG.pack(window.end_ms) + _LONG.pack(window.start_ms)
+        return key + _long_bytes(window.end_ms) + _long_bytes(window.start_ms)
 
     def read(data: bytes) -> Windowed:
-        (end_ms,) = _LONG.unpack(data[-16:-8])
-        (start_ms,) = _LONG.unpack(data[-8:])
+        end_ms, start_ms = _long_of(data[-16:-8]), _long_of(data[-8:])
         return Windowed(inner.deserialize(data[:-16]), TimeWindow(start_ms, end_ms))
 
     return Serde("session-windowed", write, read)

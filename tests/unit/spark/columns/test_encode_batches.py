@@ -1,7 +1,9 @@
 """Arrow columns to record batches: what is built must be what the records module reads."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -133,3 +135,16 @@ def test_the_halves_of_a_batch_are_the_batch(rows: list[Row]) -> None:
     counts = [check_batch(memoryview(half.data)) for half in (first, second)]
     assert counts[1].base_sequence == counts[0].record_count
     assert counts[1].codec is Codec.LZ4
+
+
+@given(st.lists(st.integers(0, 2**45), min_size=1, max_size=60))
+def test_every_record_has_the_time_it_was_given(times: list[int]) -> None:
+    rows = replace(
+        sorted_rows([(b"k", b"v", None)] * len(times), [(AT, 0, len(times))]),
+        times_ms=np.array(times, dtype=np.int64),
+    )
+    batches = list(builder(batch_bytes=200).build(rows))
+    read = [record.timestamp for batch in batches for record in read_records(batch.data)]
+    headers = [check_batch(memoryview(batch.data)) for batch in batches]
+    assert read == times
+    assert max(header.max_timestamp for header in headers) == max(times)

@@ -43,6 +43,14 @@ def test_the_option_wins_over_the_column() -> None:
     assert found("value string, topic string", topic="t").topic is None
 
 
+def test_a_record_has_its_own_time_only_if_asked_for() -> None:
+    columns = "value string, timestamp bigint"
+    assert found(columns, topic="t").timestamp is None
+    assert found(columns, topic="t", includeTimestamp="true").timestamp == 1
+    with pytest.raises(OptionError, match="required attribute 'timestamp' not found"):
+        found("value string", topic="t", includeTimestamp="true")
+
+
 def test_headers_can_be_left_out() -> None:
     assert found("value string, headers headers", topic="t", includeHeaders="false").headers is None
 

@@ -8,10 +8,10 @@ from tests.support.streams_scripts import TOPOLOGIES, built, random_script
 
 from penstock.streams import StreamRecord, StreamsTopology
 from penstock.streams.driver.driver import TestDriver
-from penstock.streams.driver.task import Task
 from penstock.streams.plan.nodes import PlanNode
 from penstock.streams.steps.contract import Arrival, Yielded
 from penstock.streams.steps.user import UserStep
+from penstock.streams.tasks.task import Task
 
 
 @dataclass(slots=True)

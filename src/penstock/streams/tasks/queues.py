@@ -6,25 +6,34 @@ two repartition topics are common (a foreign-key join makes them), so the heap i
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
-from penstock.streams.values.records import StreamRecord
+
+class Timed(Protocol):
+    """What waits: a record, or a row that will be one."""
+
+    @property
+    def timestamp_ms(self) -> int: ...
+
+
+T = TypeVar("T", bound=Timed)
 
 
 @dataclass(slots=True)
-class TopicQueues:
+class TopicQueues(Generic[T]):
     """Records that wait, by topic."""
 
-    waiting: dict[str, deque[StreamRecord]] = field(default_factory=dict)
+    waiting: dict[str, deque[T]] = field(default_factory=dict)
     _heap: list[str] = field(default_factory=list)
 
-    def add(self, topic: str, record: StreamRecord) -> None:
+    def add(self, topic: str, record: T) -> None:
         """Put a record behind the others of its topic."""
         queue = self.waiting.setdefault(topic, deque())
         queue.append(record)
         if len(queue) == 1:
             self._offer(topic)
 
-    def take(self) -> tuple[str, StreamRecord] | None:
+    def take(self) -> tuple[str, T] | None:
         """The next record and its topic; None when nothing waits."""
         if not self._heap:
             return None

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.streams import StreamRecord
-from penstock.streams.driver.queues import TopicQueues
+from penstock.streams.tasks.queues import TopicQueues
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 5)), max_size=40))
 def test_the_earliest_head_is_taken_and_topics_keep_their_order(
     given_records: list[tuple[str, int]],
 ) -> None:
-    queues = TopicQueues()
+    queues: TopicQueues[StreamRecord] = TopicQueues()
     waiting: dict[str, list[StreamRecord]] = defaultdict(list)
     for number, (topic, at_ms) in enumerate(given_records):
         record = StreamRecord(key=number, value=None, timestamp_ms=at_ms)

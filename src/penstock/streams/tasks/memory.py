@@ -1,17 +1,44 @@
-"""A task's memory: states by key in the order of the keys' bytes, clocks and timers."""
+"""A task's memory: states by key in the order of the keys' bytes, clocks and timers.
+
+`StateMemory` is what a task needs of any memory; here is the one that is a dict.
+"""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.streams.steps.contract import Timer
 from penstock.streams.values.serdes import Serde
 
 
+class StateMemory(Protocol):
+    """What one step, or steps that share a state, left behind."""
+
+    clock: Any
+    timers: list[Timer]  # In order.
+
+    def state(self, key: bytes) -> Any:
+        """The key's state, or None."""
+
+    def entry(self, key: bytes) -> tuple[Any, Any]:
+        """The key that these bytes are of, and its state."""
+
+    def put(self, key_bytes: bytes, key: Any, state: Any, timers: tuple[Timer, ...] | None) -> None:
+        """Take the key's new state and timers; None is no state, and the timers it had."""
+
+
+def replace_timers(timers: list[Timer], before: tuple[Timer, ...], now: tuple[Timer, ...]) -> None:
+    """Put a key's timers in the place of those it had, in order."""
+    for timer in set(before) - set(now):
+        del timers[bisect_left(timers, timer)]
+    for timer in set(now) - set(before):
+        insort(timers, timer)
+
+
 @dataclass(slots=True)
 class StepMemory:
-    """What one step, or steps that share a state, left behind."""
+    """The memory that is a dict."""
 
     states: dict[bytes, tuple[Any, Any]] = field(default_factory=dict)  # key bytes: key, state
     clock: Any = None
@@ -21,6 +48,10 @@ class StepMemory:
     def state(self, key: bytes) -> Any:
         """The key's state, or None."""
         return self.states.get(key, (None, None))[1]
+
+    def entry(self, key: bytes) -> tuple[Any, Any]:
+        """The key that these bytes are of, and its state."""
+        return self.states[key]
 
     def put(self, key_bytes: bytes, key: Any, state: Any, timers: tuple[Timer, ...] | None) -> None:
         """Take the key's new state and timers; None is no state, and the timers it had."""
@@ -33,10 +64,7 @@ class StepMemory:
         before = self.timers_of.pop(key_bytes, ())
         if timers:
             self.timers_of[key_bytes] = timers
-        for timer in set(before) - set(timers):
-            del self.timers[bisect_left(self.timers, timer)]
-        for timer in set(timers) - set(before):
-            insort(self.timers, timer)
+        replace_timers(self.timers, before, timers)
 
     def entries(self) -> Iterator[tuple[bytes, Any, Any]]:
         """All keys and states, in the order of the keys' bytes."""

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.streams.driver.memory import MemoryStore, StepMemory
-from penstock.streams.plan.nodes import PlanNode, StreamsTopology
+from penstock.streams.plan.nodes import PlanNode, StoreSpec, StreamsTopology
 from penstock.streams.steps.contract import Arrival, Yielded
 from penstock.streams.steps.stateless import BranchRecords
-from penstock.streams.steps.user import Processor, UserStep
+from penstock.streams.steps.user import Processor, UserStep, UserStore
+from penstock.streams.tasks.memory import MemoryStore, StateMemory, StepMemory
 from penstock.streams.values.records import Stamped, StreamRecord
 
 
@@ -34,7 +34,7 @@ class TaskContext:
         """Send a record on."""
         self.task.forward(self.node, record)
 
-    def store(self, name: str) -> MemoryStore:
+    def store(self, name: str) -> UserStore:
         """A store the processor was given."""
         step = self.node.step
         if not isinstance(step, UserStep) or name not in step.stores:
@@ -75,8 +75,10 @@ class Task:
     emit: Callable[[PlanNode, StreamRecord], None]
     wall_clock_ms: int = 0
     stream_time_ms: int = -1
-    memories: dict[str, StepMemory] = field(default_factory=dict)
-    user_stores: dict[str, MemoryStore] = field(default_factory=dict)
+    make_memory: Callable[[str], StateMemory] = lambda state: StepMemory()
+    make_store: Callable[[StoreSpec], UserStore] = lambda store: MemoryStore(store.key_serde)
+    memories: dict[str, StateMemory] = field(default_factory=dict)
+    user_stores: dict[str, UserStore] = field(default_factory=dict)
     processors: dict[str, Processor] = field(default_factory=dict)
     punctuations: list[Punctuation] = field(default_factory=list)
 
@@ -84,7 +86,7 @@ class Task:
         """Make the stores and the user's processors."""
         for store in self.topology.stores:
             if store.kind == "user":
-                self.user_stores[store.name] = MemoryStore(store.key_serde)
+                self.user_stores[store.name] = self.make_store(store)
         for node in self.topology.nodes:
             if isinstance(node.step, UserStep):
                 processor = node.step.supplier()
@@ -117,9 +119,11 @@ class Task:
         for child in self.topology.children[node.name]:
             self._arrive(child, record)
 
-    def memory(self, state: str) -> StepMemory:
+    def memory(self, state: str) -> StateMemory:
         """The memory under a state's name."""
-        return self.memories.setdefault(state, StepMemory())
+        if state not in self.memories:
+            self.memories[state] = self.make_memory(state)
+        return self.memories[state]
 
     def row(self, name: str, key: Any) -> Stamped | None:
         """The row a table has for the key now."""
@@ -170,10 +174,10 @@ class Task:
         if not step.sweeps_first:
             self._sweep(node, memory, record)
 
-    def _sweep(self, node: PlanNode, memory: StepMemory, record: StreamRecord) -> None:
+    def _sweep(self, node: PlanNode, memory: StateMemory, record: StreamRecord) -> None:
         due, memory.clock = node.step.sweep(memory.clock, record, memory.timers)
         for timer in due:
-            key, state = memory.states[timer.key]
+            key, state = memory.entry(timer.key)
             yielded = node.step.fire(timer, state, memory.clock)
             memory.clock = yielded.clock
             memory.put(timer.key, key, yielded.state, yielded.timers)

@@ -1,0 +1,1 @@
+"""Interactive queries: a store's changelog, followed into SQLite and asked in process."""

@@ -1,0 +1,93 @@
+"""What a state's changes say in its changelog topic: rows as Kafka Streams writes them.
+
+A row's key is the key's bytes, with the window's start behind it for windows and end and start for
+sessions; its time is the row's. A window that its store has let go gets no tombstone, because the
+topic forgets it by its own retention.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from penstock.streams.plan.nodes import PlanNode, StoreKind, StoreSpec
+from penstock.streams.tasks.paged_memory import Changed
+from penstock.streams.tasks.state_values import decoded
+from penstock.streams.values.serdes import Serde
+
+KEPT: tuple[StoreKind, ...] = ("rows", "windows", "sessions", "user")
+_LONG = struct.Struct(">q")
+_SEQUENCE = b"\0\0\0\0"  # Behind the start of a window; joins would count there.
+
+
+class ChangelogRow(NamedTuple):
+    """A record of the changelog."""
+
+    key: bytes
+    value: bytes | None
+    timestamp_ms: int
+
+
+def retention_ms(node: PlanNode | None) -> int:
+    """How long a node's store keeps a window; 0 where it has none."""
+    windows = getattr(node.step, "windows", None) if node else None
+    return windows.retention_ms if windows else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangelogWriter:
+    """Turns changes of one store into rows."""
+
+    kind: StoreKind
+    value_serde: Serde[Any]
+    retention_ms: int = 0
+
+    @classmethod
+    def of(cls, store: StoreSpec, node: PlanNode | None) -> "ChangelogWriter":
+        """For a store, and the node that keeps it; None: it is a user's."""
+        assert store.value_serde is not None
+        return cls(kind=store.kind, value_serde=store.value_serde, retention_ms=retention_ms(node))
+
+    def rows(self, change: Changed, clock: Any, stream_ms: int) -> Iterator[ChangelogRow]:
+        """The rows of one key's change; `stream_ms` is the time of what has none of its own."""
+        if self.kind == "rows":
+            yield self._row(change.key, change.after, stream_ms)
+        elif self.kind == "user":
+            yield ChangelogRow(change.key, self._bytes(change.after), stream_ms)
+        elif self.kind == "windows":
+            yield from self._windows(change, clock, stream_ms)
+        else:
+            yield from self._sessions(change, clock)
+
+    def _row(self, key: bytes, row: Any, stream_ms: int) -> ChangelogRow:
+        if row is None:
+            return ChangelogRow(key, None, max(0, stream_ms))
+        return ChangelogRow(key, self._bytes(row.value), row.timestamp_ms)
+
+    def _windows(self, change: Changed, clock: Any, stream_ms: int) -> Iterator[ChangelogRow]:
+        before, after = dict(self._before(change)), dict(change.after or ())
+        oldest_ms = clock.stored_ms - self.retention_ms + 1
+        for start_ms in sorted(before.keys() | after.keys()):
+            if before.get(start_ms) == after.get(start_ms):
+                continue
+            if start_ms in after or start_ms >= oldest_ms:
+                key = change.key + _LONG.pack(start_ms) + _SEQUENCE
+                yield self._row(key, after.get(start_ms), stream_ms)
+
+    def _sessions(self, change: Changed, clock: Any) -> Iterator[ChangelogRow]:
+        before, after = dict(self._before(change)), dict(change.after or ())
+        oldest_ms = clock.stored_ms - self.retention_ms + 1
+        for window in sorted(before.keys() | after.keys()):
+            if window in before and before.get(window) == after.get(window):
+                continue
+            if window in after or window.end_ms >= oldest_ms:
+                key = change.key + _LONG.pack(window.end_ms) + _LONG.pack(window.start_ms)
+                yield ChangelogRow(key, self._bytes(after.get(window)), window.end_ms)
+
+    def _before(self, change: Changed) -> Any:
+        if change.before is None:
+            return ()
+        return decoded(change.before, self.value_serde)
+
+    def _bytes(self, value: Any) -> bytes | None:
+        return self.value_serde.serialize(value)
