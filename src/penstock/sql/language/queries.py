@@ -120,7 +120,7 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Select:
     """A push query says what it emits, a pull query does not."""
 
     items: tuple[Selected | Star, ...]

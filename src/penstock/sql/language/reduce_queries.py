@@ -102,12 +102,12 @@ class QueryBuilder(ExpressionBuilder):
         return int(count)
 
     @rule
-    def query(self, at: Place, *parts: Any) -> q.Query:
+    def query(self, at: Place, *parts: Any) -> q.Select:
         *front, window, where, group_by, partition_by, having, emit, limit = parts
         joins = tuple(p for p in front if isinstance(p, q.Join))
         items = tuple(p for p in front if not isinstance(p, q.Join | q.Source))
         (source,) = (p for p in front if isinstance(p, q.Source))
-        return q.Query(
+        return q.Select(
             items=items,
             source=source,
             joins=joins,

@@ -122,7 +122,7 @@ class StatementBuilder(QueryBuilder):
         return s.AddColumns(kind=kind.upper(), name=str(name), columns=columns, at=at)  # type: ignore[arg-type]
 
     @rule
-    def insert_from(self, at: Place, name: str, properties: Any, query: q.Query) -> s.InsertFrom:
+    def insert_from(self, at: Place, name: str, properties: Any, query: q.Select) -> s.InsertFrom:
         return s.InsertFrom(target=str(name), query=query, properties=properties or {}, at=at)
 
     @rule

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from penstock.sql.language.expressions import Expression, Literal
 from penstock.sql.language.names import quoted, quoted_string
 from penstock.sql.language.place import Place
-from penstock.sql.language.queries import Duration, Query
+from penstock.sql.language.queries import Duration, Select
 from penstock.sql.language.types import SqlType
 
 Kind: TypeAlias = OneOf["STREAM", "TABLE"]
@@ -58,7 +58,7 @@ class CreateAs:
 
     kind: Kind
     name: str
-    query: Query
+    query: Select
     properties: Properties = field(default_factory=dict)
     is_replacing: bool = False
     if_not_exists: bool = False
@@ -133,7 +133,7 @@ class InsertFrom:
     """INSERT INTO ... SELECT: one more query into a stream."""
 
     target: str
-    query: Query
+    query: Select
     properties: Properties = field(default_factory=dict)
     at: Place | None = field(default=None, compare=False, repr=False)
 
@@ -333,7 +333,7 @@ class AssertSchema:
 
 
 Statement: TypeAlias = (
-    Query | CreateSource | CreateAs | CreateConnector | CreateType | Drop | AddColumns | InsertFrom
+    Select | CreateSource | CreateAs | CreateConnector | CreateType | Drop | AddColumns | InsertFrom
     | InsertRow | Show | Describe | Explain | PrintTopic | Control | SetProperty | SetVariable
     | RunScript | AssertRow | AssertSource | AssertTopic | AssertSchema
 )  # fmt: skip

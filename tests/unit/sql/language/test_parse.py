@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock.sql.language import expressions as x
 from penstock.sql.language.parse import DEPTH_MAX, STATEMENT_TOKENS_MAX, parse, parse_one
 from penstock.sql.language.place import Place, SqlSyntaxError
-from penstock.sql.language.queries import Duration, Query, Selected, Tumbling
+from penstock.sql.language.queries import Duration, Select, Selected, Tumbling
 from penstock.sql.language.statements import ColumnElement, CreateAs, CreateSource, InsertRow
 from penstock.sql.language.types import ArrayType, MapType, NamedType, StructType
 from penstock.sql.language.words import SOFT
@@ -53,7 +53,7 @@ def test_a_query_has_its_clauses() -> None:
 
 def test_operators_bind_as_everywhere() -> None:
     query = parse_one("SELECT a + b * c - d, NOT a = 1 AND b OR c FROM s")
-    assert isinstance(query, Query)
+    assert isinstance(query, Select)
     assert [str(item) for item in query.items] == [
         "(A + (B * C)) - D",
         "((NOT (A = 1)) AND B) OR C",
@@ -70,7 +70,7 @@ def test_numbers_are_of_three_kinds() -> None:
 @pytest.mark.parametrize("word", sorted(SOFT))
 def test_words_that_are_not_reserved_are_names(word: str) -> None:
     made = parse_one(f"SELECT {word}, s.{word} AS {word} FROM {word} AS {word}")
-    assert isinstance(made, Query)
+    assert isinstance(made, Select)
     assert made.items[0] == Selected(x.ColumnName(word))
     assert (made.source.name, made.source.alias) == (word, word)
 
