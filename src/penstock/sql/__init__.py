@@ -1,0 +1,1 @@
+"""Streaming SQL: ksqlDB's language."""

@@ -1,0 +1,1 @@
+"""The language: text becomes statements, and statements become text again. Nothing runs here."""
