@@ -345,7 +345,7 @@ class Transactional(Role):
             else:
                 sender.commit()
         except self.family.ERRORS as error:
-            self.trouble(f"end of {this}", error)
+            self.trouble(f"{'abort' if is_to_abort else 'end'} of {this}", error)
             self.recorder.info(op)
             raise
         if is_to_abort:

@@ -7,6 +7,7 @@ that it did something wrong, or that another has taken its place, and here neith
 from collections.abc import Iterator
 
 from tests.faults.kcheck.findings import Evidence, Excuse, Finding
+from tests.faults.kcheck.operations import Trouble
 
 # No broker that dies and comes back makes any of these true.
 NEVER = frozenset(
@@ -41,11 +42,21 @@ def undue_errors(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             check="undue-error",
             text=f"{trouble.error}: {trouble.process}, {trouble.during}: {trouble.text}",
-            excuse=_excuse(trouble.error, has_outages=evidence.history.allowed.has_outages),
+            excuse=_excuse(trouble, has_outages=evidence.history.allowed.has_outages),
         )
 
 
-def _excuse(error: str, *, has_outages: bool) -> Excuse | None:
-    if error in WAITED:
+def _excuse(trouble: Trouble, *, has_outages: bool) -> Excuse | None:
+    if trouble.error in WAITED:
         return Excuse.WAITED
-    return Excuse.OUTAGE if has_outages and error not in NEVER else None
+    is_due = trouble.error not in NEVER or _is_abort_of_nothing(trouble)
+    return Excuse.OUTAGE if has_outages and is_due else None
+
+
+def _is_abort_of_nothing(trouble: Trouble) -> bool:
+    """Whether it may be an abort of what never reached a coordinator.
+
+    librdkafka asks for it when its partitions could not be added in an outage. Kafka refuses it as
+    we do (`compat/test_ends_of_transactions.py`): the transaction before it was committed.
+    """
+    return trouble.error == "INVALID_TXN_STATE" and trouble.during.startswith("abort of ")

@@ -369,22 +369,25 @@ def test_interleaved_transactions_are_reported_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "has_outages", "excuse"),
+    ("error", "during", "has_outages", "excuse"),
     [
-        ("COORDINATOR_NOT_AVAILABLE", True, Excuse.OUTAGE),
-        ("COORDINATOR_NOT_AVAILABLE", False, None),  # Nobody was down.
-        ("INVALID_TXN_STATE", True, None),  # No outage makes it true.
-        ("INVALID_TXN_STATE", False, None),
-        ("REQUEST_TIMED_OUT", True, Excuse.WAITED),
-        ("REQUEST_TIMED_OUT", False, Excuse.WAITED),
+        ("COORDINATOR_NOT_AVAILABLE", "commit", True, Excuse.OUTAGE),
+        ("COORDINATOR_NOT_AVAILABLE", "commit", False, None),  # Nobody was down.
+        ("INVALID_TXN_STATE", "commit", True, None),  # No outage makes it true.
+        ("INVALID_TXN_STATE", "commit", False, None),
+        ("INVALID_TXN_STATE", "abort of t", True, Excuse.OUTAGE),  # It had never begun.
+        ("INVALID_TXN_STATE", "abort of t", False, None),
+        ("PRODUCER_FENCED", "abort of t", True, None),
+        ("REQUEST_TIMED_OUT", "commit", True, Excuse.WAITED),
+        ("REQUEST_TIMED_OUT", "commit", False, Excuse.WAITED),
     ],
 )
 def test_an_error_is_held_against_the_cluster_unless_an_outage_or_its_kind_explains_it(
-    error: str, has_outages: bool, excuse: Excuse | None
+    error: str, during: str, has_outages: bool, excuse: Excuse | None
 ) -> None:
     history = good()
     history.allowed = Allowed(has_outages=has_outages)
-    history.troubles.append(Trouble(process="c", during="commit", error=error, text="no"))
+    history.troubles.append(Trouble(process="c", during=during, error=error, text="no"))
     verdict = judge(history)
     assert dict(verdict.errors) == {error: 1}
     assert dict(verdict.violations) == ({} if excuse else {"undue-error": 1})
