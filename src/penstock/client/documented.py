@@ -48,6 +48,10 @@ VALUES = {
 MORE = {
     "client.values": ("Node", "PartitionInfo", "MetricName", "Metric"),
     "client.serialization": ("Serializer", "Deserializer"),
+    "schemas.serializers.avro": ("AvroSerializer", "AvroDeserializer"),
+    "schemas.serializers.json_schema": ("JsonSchemaSerializer", "JsonSchemaDeserializer"),
+    "schemas.serializers.protobuf": ("ProtobufSerializer", "ProtobufDeserializer"),
+    "schemas.registry_client": ("RegistryClient", "ReferencedVersion", "RegisteredSchema"),
     "client.consumer.rebalance": ("RebalanceListener",),
     "client.interceptors": ("ProducerInterceptor", "ConsumerInterceptor"),
     "client.operations.topics": ("TopicListing", "TopicDescription", "PartitionDescription"),
@@ -82,7 +86,8 @@ _FORMATS_HEAD = """\
 
 What `key=` and `value=` of the clients may name, and what a program then handles. Kafka's class
 names (`org.apache.kafka.common.serialization.LongSerializer`), classes of your own
-(`shop.serde.PriceSerializer`) and plain functions do too.
+(`shop.serde.PriceSerializer`) and plain functions do too. `avro`, `json-schema` and `protobuf`
+work with a schema registry: [serializers.md](serializers.md).
 
 | word | Python type |
 | --- | --- |

@@ -1,4 +1,4 @@
-"""Dead letters: what the headers of a record that could not be decoded say about it.
+"""Dead letters: what the headers of a record that could not be used say about it.
 
 Key and value are as they were. The record's own headers come first, then what went wrong, under the
 names that Kafka Connect gives such headers, so that whoever reads Connect's dead letters can read
@@ -10,18 +10,22 @@ and for the last offset of a batch; those are ours.
 | `__connect.errors.topic`               | the topic the record came from                      |
 | `__connect.errors.partition`           | its partition                                       |
 | `__connect.errors.offset`              | its offset                                          |
-| `__connect.errors.connector.name`      | the pipeline that could not decode it               |
-| `__connect.errors.stage`               | `KEY_CONVERTER`, `VALUE_CONVERTER`; `TASK_PUT`: it  |
-|                                        | does not fit the table; `KAFKA_CONSUME`: a batch    |
+| `__connect.errors.connector.name`      | the pipeline, connector or topic that put it aside  |
+| `__connect.errors.stage`               | where it failed: one of the class `Stage`           |
 | `__connect.errors.exception.class.name`| the class of the error                              |
 | `__connect.errors.exception.message`   | the reason                                          |
 | `__penstock.errors.timestamp`          | the record's timestamp in milliseconds              |
 | `__penstock.errors.last.offset`        | for a whole batch that cannot be read: its last     |
 |                                        | offset; such a letter has neither key nor value     |
+| `__penstock.errors.edited`             | topic-partition@offset of the letter before it, of  |
+|                                        | which this is the corrected form                    |
+
+docs/dead_letters.md is the contract of the whole platform.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 CONNECT = "__connect.errors."
 OURS = "__penstock.errors."
@@ -34,9 +38,23 @@ ERROR_CLASS = f"{CONNECT}exception.class.name"
 MESSAGE = f"{CONNECT}exception.message"
 TIMESTAMP = f"{OURS}timestamp"
 LAST_OFFSET = f"{OURS}last.offset"
+EDITED = f"{OURS}edited"
 REASON_CHARACTERS_MAX = 2_000  # A dead letter must not outgrow the limit the record was under.
 
 Header = tuple[str, bytes | None]
+
+
+class Stage(StrEnum):
+    """Where a record failed, in Kafka Connect's words where it has one."""
+
+    KEY_CONVERTER = "KEY_CONVERTER"  # Its key cannot be decoded.
+    VALUE_CONVERTER = "VALUE_CONVERTER"  # Its value cannot be decoded.
+    HEADER_CONVERTER = "HEADER_CONVERTER"  # A header cannot be decoded.
+    TRANSFORMATION = "TRANSFORMATION"  # A step between source and sink refused it.
+    TASK_PUT = "TASK_PUT"  # The table or the system it goes to does not take it.
+    KAFKA_CONSUME = "KAFKA_CONSUME"  # A whole batch cannot be read.
+    VALIDATION = "VALIDATION"  # The broker keeps it out: it is not of the topic's schema.
+    DELIVERY = "DELIVERY"  # A share group gave it up after too many deliveries.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +70,7 @@ class Cause:
     error_class: str | None = None
     message: str | None = None
     last_offset: int | None = None  # None: it is about one record, not about a batch.
+    edited: str | None = None  # None: key, value and headers are as they were.
 
     def headers(self) -> list[Header]:
         """What it adds to the headers of the record."""
@@ -66,6 +85,7 @@ class Cause:
             MESSAGE: message,
             TIMESTAMP: self.timestamp_ms,
             LAST_OFFSET: self.last_offset,
+            EDITED: self.edited,
         }
         return [(name, str(v).encode()) for name, v in told.items() if v is not None]
 
@@ -93,6 +113,7 @@ def cause_of(headers: Iterable[Header]) -> Cause:
         error_class=told.get(ERROR_CLASS),
         message=told.get(MESSAGE),
         last_offset=_number(told.get(LAST_OFFSET)),
+        edited=told.get(EDITED),
     )
 
 

@@ -1,11 +1,14 @@
 """penstock dlq against a real broker: listed, shown, counted, and replayed once."""
 
 import json
+import signal
+import subprocess
 
 import pytest
-from tests.integration.cli.conftest import Tool
+from tests.integration.cli.conftest import Tool, command
 from tests.support.broker import BrokerProcess
 from tests.support.spark_topics import FIRST_MS, Topic
+from tests.support.waiting import eventually
 
 from penstock.cli.tools.dlq.read import read_topic
 from penstock.client.producer.producer import Producer
@@ -173,3 +176,55 @@ def test_a_replay_to_a_topic_that_is_not_there_is_refused_and_loses_nothing(
     done = tool("dlq", "replay", f"{name}.dead", "--execute", "--to-topic", f"right{how}")
     assert replayed(shared_broker, f"right{how}") == expected(0)
     assert done.lines[-1] == "1 dead letters replayed."
+
+
+def test_a_redrive_that_is_killed_goes_on_where_it_was(
+    tool: Tool, shared_broker: BrokerProcess
+) -> None:
+    Topic(shared_broker.port, "killed")
+    dead = Topic(shared_broker.port, "killed.dead")
+    for number in range(60):
+        put(dead, "killed", number, "bad")
+    words = ["--bootstrap-server", shared_broker.address, "redrive", "killed.dead", "--execute"]
+    process = subprocess.Popen(
+        command("dlq", *words, "--rate", 2), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        eventually(lambda: len(replayed(shared_broker, "killed")) >= 4, timeout_s=120)
+        assert process.poll() is None, "it was faster than it was told to be"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    left = tool("dlq", "redrive", "killed.dead", "--dry-run")
+    done = tool("dlq", "redrive", "killed.dead", "--execute")
+    # What a transaction under way at the kill had sent was taken back, and is sent again.
+    assert replayed(shared_broker, "killed") == expected(*range(60))
+    assert done.lines[-1].endswith("dead letters redriven.")
+    assert len(left.lines) == len(done.lines) < 60
+    assert tool("dlq", "redrive", "killed.dead", "--execute").lines[-1].startswith("0 dead")
+
+
+def test_an_edited_letter_goes_back_in_its_new_form_alone(
+    tool: Tool, shared_broker: BrokerProcess
+) -> None:
+    Topic(shared_broker.port, "edited")
+    dead = Topic(shared_broker.port, "edited.dead")
+    for number in range(3):
+        put(dead, "edited", number, "bad")
+    one = ("edited.dead", "--partition", 0, "--offset", 1)
+    dry = tool("dlq", "edit", *one, "--value", "better")
+    assert dry.lines[-1].startswith("Nothing was edited")
+    assert tool("dlq", "list", "edited.dead").lines[-1] == "3 dead letters in edited.dead."
+    more = ("--header", "by=ann", "--drop-header", "trace")
+    tool("dlq", "edit", *one, "--value", "better", *more, "--execute")
+    shown = json.loads(tool("dlq", "show", "edited.dead", "--from-offset", 3, "--json").out)
+    assert (shown["value"], shown["edited"]) == ("better", "edited.dead-0@1")
+    assert (shown["origin"]["offset"], shown["message"]) == (1, "bad")
+    again = tool("dlq", "edit", *one, "--null-value", "--execute", code=1)
+    assert "was redriven or edited before" in again.err
+    missing = tool("dlq", "edit", "edited.dead", "--partition", 0, "--offset", 99, "--key", "k",
+                   code=1)  # fmt: skip
+    assert "no dead letter at offset 99" in missing.err
+    tool("dlq", "redrive", "edited.dead", "--execute")
+    new = (b"k1", b"better", FIRST_MS + 1, (("by", b"ann"),))
+    assert replayed(shared_broker, "edited") == [*expected(0, 2), new]

@@ -131,3 +131,24 @@ def test_the_encoding_of_text_may_be_chosen() -> None:
 def test_an_object_without_the_method_is_refused() -> None:
     with pytest.raises(ConfigError, match="has no method serialize"):
         ReadySerializer(object(), {}, "value")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("word", ["avro", "json-schema", "protobuf"])
+def test_serializers_with_a_registry_have_words(word: str) -> None:
+    settings = {"schema.registry.url": "http://127.0.0.1:1"}
+    assert ReadySerializer(word, settings, "value")("t", None) is None
+    assert ReadyDeserializer(word, settings, "key")("t", None) is None
+    with pytest.raises(ConfigError, match=r"schema\.registry\.url is missing"):
+        ReadySerializer(word, {}, "value")
+
+
+@pytest.mark.parametrize("name", ["KafkaAvro", "json.KafkaJsonSchema", "protobuf.KafkaProtobuf"])
+def test_serializers_with_a_registry_have_confluents_names(name: str) -> None:
+    settings = {"schema.registry.url": "http://127.0.0.1:1"}
+    full = f"io.confluent.kafka.serializers.{name}"
+    assert ReadySerializer(f"{full}Serializer", settings, "value")("t", None) is None
+    assert ReadyDeserializer(f"{full}Deserializer", settings, "value")("t", None) is None
+    with pytest.raises(ConfigError, match="a serializer is wanted"):
+        ReadySerializer(f"{full}Deserializer", settings, "value")
+    with pytest.raises(ConfigError, match="no counterpart here"):
+        ReadySerializer("io.confluent.kafka.serializers.OtherSerializer", settings, "value")

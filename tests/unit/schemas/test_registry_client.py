@@ -19,7 +19,14 @@ from penstock.schemas.avro import AvroReader, AvroWriter, parse_stored
 from penstock.schemas.errors import SchemaError, UnknownSchema
 from penstock.schemas.lookup import SchemaKind, SchemaLookup
 from penstock.schemas.protobuf import ProtobufSchema
-from penstock.schemas.registry_client import RegistryClient, RegistryUnreachable
+from penstock.schemas.registry_client import (
+    NewSchema,
+    ReferencedVersion,
+    RegisteredSchema,
+    RegistryClient,
+    RegistryRefused,
+    RegistryUnreachable,
+)
 
 LINE = {"type": "record", "name": "shop.Line", "fields": [{"name": "sku", "type": "string"}]}
 ORDER = {"type": "record", "name": "shop.Order", "fields": [
@@ -32,11 +39,20 @@ class Registry:
     def __init__(self) -> None:
         self.answers: dict[str, tuple[int, Any]] = {}
         self.asked: list[str] = []
+        self.posted: list[Any] = []
         self.authorization: list[str | None] = []
         registry = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                self._answer()
+
+            def do_POST(self) -> None:
+                size = int(self.headers["Content-Length"])
+                registry.posted.append(json.loads(self.rfile.read(size)))
+                self._answer()
+
+            def _answer(self) -> None:
                 registry.asked.append(self.path)
                 registry.authorization.append(self.headers["Authorization"])
                 unknown = (404, {"error_code": 40403, "message": "Schema not found"})
@@ -193,3 +209,83 @@ def test_the_subjects_of_an_id_are_told(registry: Registry) -> None:
     registry.answers["/schemas/ids/5/subjects"] = (200, {"no": "list"})
     with pytest.raises(RegistryUnreachable, match="does not answer like"):
         client.subjects_of(5)
+def test_a_schema_is_registered_once_and_found_with_its_version(registry: Registry) -> None:
+    reference = ReferencedVersion(name="n", subject="s", version=2)
+    new = NewSchema(kind=SchemaKind.JSON, text="{}", references=(reference,))
+    registry.answers["/subjects/a%2Fb/versions"] = (200, {"id": 7})
+    registry.answers["/subjects/a%2Fb"] = (200, {"id": 7, "version": 3, "schema": "{}"})
+    client = RegistryClient(registry.url)
+    assert [client.register("a/b", new) for _ in range(2)] == [7, 7]
+    assert client.register("a/b", new, normalize=True) == 7
+    expected = RegisteredSchema(subject="a/b", version=3, schema_id=7)
+    assert client.find("a/b", new) == client.find("a/b", new) == expected
+    assert registry.asked == [
+        "/subjects/a%2Fb/versions",
+        "/subjects/a%2Fb/versions?normalize=true",
+        "/subjects/a%2Fb",
+    ]
+    document = {
+        "schema": "{}",
+        "schemaType": "JSON",
+        "references": [{"name": "n", "subject": "s", "version": 2}],
+    }
+    assert registry.posted == [document] * 3
+    assert NewSchema(kind=SchemaKind.AVRO, text='"int"').document() == {"schema": '"int"'}
+
+
+def test_what_the_registry_refuses_is_told_in_its_words_and_not_remembered(
+    registry: Registry,
+) -> None:
+    new = NewSchema(kind=SchemaKind.AVRO, text='"int"')
+    client = RegistryClient(registry.url)
+    said = {"error_code": 42201, "message": "Invalid schema"}
+    registry.answers["/subjects/s/versions"] = (422, said)
+    with pytest.raises(RegistryRefused, match=r"Invalid schema \(error code 42201\)") as caught:
+        client.register("s", new)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.status, again.error_code) == (422, 42201)
+    registry.answers["/subjects/s/versions"] = (200, {"id": 1})
+    assert client.register("s", new) == 1
+    registry.answers["/subjects/t/versions"] = (200, {"nothing": 1})
+    with pytest.raises(RegistryUnreachable, match="has no id"):
+        client.register("t", new)
+
+
+def test_the_latest_is_the_latest_for_as_long_as_was_said(registry: Registry) -> None:
+    path = "/subjects/s/versions/latest"
+    registry.answers[path] = (200, {"id": 1, "version": 1, "schema": '"int"'})
+    kept, asked = RegistryClient(registry.url), RegistryClient(registry.url, latest_ttl_s=0)
+    assert (kept.latest("s").schema_id, asked.latest("s").schema_id) == (1, 1)
+    registry.answers[path] = (200, {"id": 2, "version": 2, "schema": '"long"'})
+    assert (kept.latest("s").schema_id, asked.latest("s").schema_id) == (1, 2)
+    registry.answers["/subjects/s/metadata"] = (200, {"id": 5, "schema": '"int"'})
+    assert kept.latest("s", {"major": "2"}).schema_id == 5
+    assert registry.asked[-1] == "/subjects/s/metadata?key=major&value=2&format=serialized"
+
+
+def test_rules_that_are_switched_on_come_with_the_schema(registry: Registry) -> None:
+    rules = [
+        {"name": "on", "type": "CEL", "mode": "WRITE"},
+        {"name": "off", "type": "CEL", "mode": "READ", "disabled": True},
+    ]
+    body = {"schema": '"int"', "ruleSet": {"domainRules": rules, "migrationRules": None}}
+    registry.answers["/schemas/ids/3"] = (200, body)
+    (rule,) = RegistryClient(registry.url).by_id(3).rules
+    assert (rule.name, rule.kind, rule.mode) == ("on", "CEL", "WRITE")
+
+
+def test_credentials_may_stand_in_the_address(registry: Registry) -> None:
+    registry.answers["/schemas/ids/1"] = (200, {"schema": '"int"'})
+    inside = registry.url.replace("http://", "http://ann:open%20sesame@")
+    RegistryClient(inside).by_id(1)
+    RegistryClient(registry.url, bearer_token="t0ken").by_id(1)
+    expected = base64.b64encode(b"ann:open sesame").decode()
+    assert registry.authorization == [f"Basic {expected}", "Bearer t0ken"]
+    assert "sesame" not in str(pickle.dumps(RegistryClient(registry.url, basic_auth="env:SECRET")))
+
+
+def test_a_registry_without_a_leader_is_asked_again(registry: Registry) -> None:
+    registry.answers["/schemas/ids/1"] = (500, {"error_code": 50004, "message": "no leader"})
+    with pytest.raises(RegistryUnreachable, match="answered 500"):
+        RegistryClient(registry.url).by_id(1)
+    assert len(registry.asked) == 3

@@ -1,1 +1,1 @@
-"""penstock dlq: list, show and replay dead letters."""
+"""penstock dlq: list, show, edit and redrive dead letters."""

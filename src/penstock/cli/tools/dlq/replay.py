@@ -1,4 +1,4 @@
-"""How `penstock dlq replay` sends records back exactly once, and remembers what it has sent.
+"""How `penstock dlq redrive` sends records back exactly once, and remembers what it has sent.
 
 The transactional id is that of the group, so a second replay fences the first, and sees what it
 committed. What was replayed is read only after that.
@@ -17,13 +17,15 @@ Record = ConsumerRecord[bytes, bytes]
 
 
 class Returned(NamedTuple):
-    """A dead letter on its way back, without what made it one."""
+    """What is sent in place of a dead letter: the record it was, or its corrected form."""
 
     letter: Record
     since: int  # The first offset behind the dead letter before.
     topic: str
     partition: int | None
     timestamp_ms: int | None
+    key: bytes | None
+    value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
 
 
@@ -118,7 +120,7 @@ def _record(one: Returned) -> ProducerRecord[bytes, bytes]:
         topic=one.topic,
         partition=one.partition,
         timestamp_ms=one.timestamp_ms,
-        key=one.letter.key,
-        value=one.letter.value,
+        key=one.key,
+        value=one.value,
         headers=one.headers,
     )
