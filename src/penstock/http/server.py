@@ -88,7 +88,7 @@ def _settings(app: "ASGIApp", tls: ssl.SSLContext | None, limits: Limits) -> uvi
         app,
         loop="none",
         http=BoundedConnection,
-        ws="websockets-sansio",  # Loaded by the first server; docs/adr/0025-rest.md.
+        ws="websockets-sansio",  # Loaded by the first server; docs/adr/0028-rest.md.
         ws_max_size=_SOCKET_MESSAGE_BYTES_MAX,
         lifespan="off",  # A product enters what it needs around `serving`.
         log_config=None,

@@ -45,8 +45,12 @@ def check_media(request: Request) -> None:
 
 def answer(request: Request, value: object, *, status: int = 200) -> Response:
     """A document in the media type of the service that the client likes best."""
-    offered = served(request).offered
-    media = negotiated(request.headers.get("accept"), offered)
+    return Response(dumps(value), status_code=status, media_type=media_of(request))
+
+
+def media_of(request: Request) -> str:
+    """The media type of the service that the client likes best."""
+    media = negotiated(request.headers.get("accept"), served(request).offered)
     if media is None:
         raise NotAcceptable("HTTP 406 Not Acceptable")
-    return Response(dumps(value), status_code=status, media_type=media)
+    return media

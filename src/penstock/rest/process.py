@@ -7,7 +7,9 @@ connections, ends the answers that have no end, lets the others end, and then le
 """
 
 import asyncio
+import contextlib
 import logging
+import resource
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -28,6 +30,7 @@ async def run(config: RestConfig) -> None:
     """Until a signal comes."""
     for warning in config.warnings:
         log.warning("%s", warning)
+    _allow_open_files()
     stopping = asyncio.Event()
     stop_on_signals(stopping)
     async with serving_rest(config):
@@ -50,6 +53,13 @@ async def serving_rest(config: RestConfig) -> AsyncIterator[tuple[int, ...]]:
         stack.callback(opened.end_streams)
         log.info("Server started, listening for requests on port %s", ", ".join(map(str, ports)))
         yield ports
+
+
+def _allow_open_files() -> None:
+    """Each stream keeps a connection open; the usual 1,024 descriptors are soon used up."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 @asynccontextmanager

@@ -78,13 +78,20 @@ class StreamedProduce:
         return answer(request, {"successes": successes, "failures": failures}, status=207)
 
     async def run(
-        self, pieces: AsyncIterator[bytes], sender: "_Sender", receipts: Receipts, send: Send
+        self,
+        start: Document,
+        pieces: AsyncIterator[bytes],
+        sender: "_Sender",
+        receipts: Receipts,
+        send: Send,
     ) -> None:
         """Both sides of a request, until the body or the client has ended."""
         under_way: asyncio.Queue[_UnderWay | None] = asyncio.Queue(_PIECES_MAX)
         reading = asyncio.create_task(_read(pieces, sender, under_way), name="produce body")
         self._open.add(reading)
+        await asyncio.sleep(0)  # Whoever waits to be told to go on is told by the first read.
         try:
+            await send(start)
             await _write(under_way, receipts, send)
             if not reading.cancelled():
                 await reading  # It raises that the client has gone.
@@ -108,8 +115,8 @@ class _ReceiptStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-        await send(start)
-        await self._produce.run(self._request.stream(), self._sender, self._receipts, send)
+        pieces = self._request.stream()
+        await self._produce.run(start, pieces, self._sender, self._receipts, send)
         await send({"type": "http.response.body", "body": b""})
 
 
