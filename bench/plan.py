@@ -41,6 +41,9 @@ class Plan:
     catch_up_bytes: int = 3_000_000_000
     idle_partitions: int = 1_000
     idle_seconds: float = 30.0
+    registry_gets: int = 40_000
+    registrations: int = 300
+    stored_schemas: int = 100_000
 
 
 FULL = Plan()
@@ -82,6 +85,9 @@ QUICK = Plan(
     controller_partitions=1_000,
     catch_up_bytes=300_000_000,
     idle_seconds=10.0,
+    registry_gets=8_000,
+    registrations=60,
+    stored_schemas=20_000,
 )
 
 
