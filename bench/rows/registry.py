@@ -85,6 +85,7 @@ def start(plan: Plan, subjects: Subjects) -> Iterator[Row]:
     """A process that begins on a topic with many schemas."""
     starts_s: list[float] = []
     memory: list[float] = []
+    processor_s: list[float] = []
     with _broker(subjects) as broker:
         broker.start()
         _fill(broker, plan.stored_schemas)
@@ -92,6 +93,7 @@ def start(plan: Plan, subjects: Subjects) -> Iterator[Row]:
             with RegistryProcess(_directory(subjects) / "registry", broker.address) as registry:
                 registry.launch()
                 starts_s.append(registry.wait_until_ready(timeout_s=300, every_s=0.01))
+                processor_s.append(_cpu_s(registry.pid))
                 memory.append(registry.rss_peak_bytes() / MB)
                 registry.stop()
     count = f"{plan.stored_schemas:,}"
@@ -100,6 +102,11 @@ def start(plan: Plan, subjects: Subjects) -> Iterator[Row]:
         unit="s",
         rounds={"penstock": starts_s},
         goals=[Goal(beside=None, at_most=10)],
+    )
+    yield Row(
+        work="registry: the same, processor time",
+        unit="s",
+        rounds={"penstock": processor_s},
     )
     yield Row(
         work=f"registry: memory with {count} schemas",
