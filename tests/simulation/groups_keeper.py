@@ -12,8 +12,8 @@ from tests.simulation.groups import GroupLedger, committing, look
 from tests.simulation.groups_line import GROUP, Line
 from tests.simulation.store import Ensemble, SimStore
 
+from penstock.cluster.topics.names import CONSUMER_OFFSETS
 from penstock.errors import ErrorCode
-from penstock.groups.coordinator import OFFSETS_TOPIC
 from penstock.meta.store import Op, Result
 
 _IDLE_S = 1.5
@@ -39,7 +39,7 @@ class Keeper:
         wake: Callable[[], None] = self._is_wanted.set
 
         def observe(_store: SimStore, ops: Sequence[Op], _results: Sequence[Result]) -> None:
-            if any(OFFSETS_TOPIC in op.path and op.path.endswith("/state") for op in ops):
+            if any(CONSUMER_OFFSETS in op.path and op.path.endswith("/state") for op in ops):
                 self._client.process.call(wake)
 
         ensemble.observers.append(observe)

@@ -27,7 +27,7 @@ from tests.simulation.transactions_restless import Restless
 from tests.simulation.transactions_worker import GROUP_ID as WORKERS
 from tests.simulation.transactions_worker import Worker, committed_offset
 
-from penstock.groups.coordinator import OFFSETS_TOPIC
+from penstock.cluster.topics.names import CONSUMER_OFFSETS
 from penstock.protocol.apis import ApiKey
 
 BANK = "bank"
@@ -169,7 +169,7 @@ class CoordinatorLoad:
             self._world.history.violate(f"I28 the group is not stable: {told}")
         for member in self._members:
             member.is_stopping = True
-        stored = [place for place in oracle.places() if place[0] == OFFSETS_TOPIC]
+        stored = [place for place in oracle.places() if place[0] == CONSUMER_OFFSETS]
         places = [*self._places, *stored]
         if not await self._until(lambda: not unfinished(self._world, oracle, places), _END_S):
             left = unfinished(self._world, oracle, places)

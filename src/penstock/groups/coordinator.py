@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from penstock.cluster.image.image import ClusterImage, TopicImage
+from penstock.cluster.topics.names import CONSUMER_OFFSETS
 from penstock.config.broker import BrokerConfig
 from penstock.coordination.led_shard import LedShard
 from penstock.coordination.shell import CoordinatorShell, PartitionLookup
@@ -24,8 +25,6 @@ from penstock.protocol.messages.list_groups import ListedGroup
 from penstock.records.compression import Codec
 
 log = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
-
-OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 # What scrapes are told of; groups of the new protocol have two states more.
 GROUP_STATES: Final = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
@@ -46,7 +45,7 @@ class GroupCoordinator(CoordinatorShell[GroupShard]):
         now_ms: Callable[[], int],
         families: Iterable[Callable[[GroupShard], Family]] = (),
     ) -> None:
-        super().__init__(topic=OFFSETS_TOPIC, partitions=partitions, now_ms=now_ms, logger=log)
+        super().__init__(topic=CONSUMER_OFFSETS, partitions=partitions, now_ms=now_ms, logger=log)
         self._config = config
         self._image = image
         self._families = tuple(families)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
+from penstock.cluster.topics.names import TRANSACTION_STATE
 from penstock.coordination.led_shard import CHUNK_BYTES, LedShard
 from penstock.coordination.pauses import Pauses
 from penstock.coordination.shell import CoordinatorShell, PartitionLookup
@@ -31,8 +32,6 @@ from penstock.transactions.shard import TransactionShard
 from penstock.transactions.transaction import ProducerIdentity, TopicPartition, Transaction
 
 log = logging.getLogger("kafka.coordinator.transaction.TransactionCoordinator")
-
-STATE_TOPIC: Final = "__transaction_state"
 
 _PATIENCE_S: Final = 0.1
 
@@ -66,7 +65,7 @@ class TransactionCoordinator(CoordinatorShell[TransactionShard]):
         settings: Callable[[], CoordinatorSettings],
         now_ms: Callable[[], int],
     ) -> None:
-        super().__init__(topic=STATE_TOPIC, partitions=partitions, now_ms=now_ms, logger=log)
+        super().__init__(topic=TRANSACTION_STATE, partitions=partitions, now_ms=now_ms, logger=log)
         self._producer_ids = producer_ids
         self._markers = markers
         self._settings = settings

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.cluster.image.image import ClusterImage, PartitionImage, PartitionState, TopicImage
+from penstock.cluster.topics.names import CONSUMER_OFFSETS
 from penstock.config.broker import BrokerConfig
 from penstock.errors import (
     CoordinatorLoadInProgress,
@@ -16,7 +17,7 @@ from penstock.errors import (
     ErrorCode,
     NotCoordinator,
 )
-from penstock.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
+from penstock.groups.coordinator import GroupCoordinator
 from penstock.groups.group import JoinAnswer
 from penstock.groups.offsets.commits import OffsetToCommit
 from penstock.groups.shard import GroupShard
@@ -46,18 +47,18 @@ class Table:
         return self._hosted.get((topic, partition))
 
     def apply(self, image: ClusterImage) -> None:
-        for number, placed in image.topics[OFFSETS_TOPIC].partitions.items():
-            key = (OFFSETS_TOPIC, number)
+        for number, placed in image.topics[CONSUMER_OFFSETS].partitions.items():
+            key = (CONSUMER_OFFSETS, number)
             if key not in self._hosted:
                 self._hosted[key] = self._open(number)
             self._hosted[key].apply(placed, {})
 
     def _open(self, number: int) -> Partition:
-        directory = self._directory / f"{OFFSETS_TOPIC}-{number}"
+        directory = self._directory / f"{CONSUMER_OFFSETS}-{number}"
         directory.mkdir(exist_ok=True)
         log = Log.open(directory, config=LogConfig(), now_ms=0, clean=True, report=lambda _: None)
         return Partition(
-            topic=OFFSETS_TOPIC, partition=number, topic_id=bytes(16), broker_id=BROKER, log=log
+            topic=CONSUMER_OFFSETS, partition=number, topic_id=bytes(16), broker_id=BROKER, log=log
         )
 
 
@@ -110,11 +111,11 @@ class Cluster:
         )
         placed = PartitionImage(replicas=(BROKER, OTHER), state=state)
         made = TopicImage(
-            name=OFFSETS_TOPIC,
+            name=CONSUMER_OFFSETS,
             topic_id=bytes(16),
             partitions=dict.fromkeys(range(partition_count), placed),
         )
-        self._publish({**self.image.topics, OFFSETS_TOPIC: made})
+        self._publish({**self.image.topics, CONSUMER_OFFSETS: made})
 
     def _publish(self, topics: dict[str, TopicImage]) -> None:
         self.image = replace(self.image, topics=topics)
@@ -142,7 +143,7 @@ class Cluster:
     def write_marker(self, producer_id: int, kind: ControlType) -> tuple[int, int]:
         """The marker of a transaction, as WriteTxnMarkers appends it; partition and offset."""
         number = self.coordinator.partition_of("g")
-        partition = self.table.get(OFFSETS_TOPIC, number)
+        partition = self.table.get(CONSUMER_OFFSETS, number)
         assert partition is not None
         marker = control_batch(
             EndTransactionMarker(kind, 0),
@@ -358,7 +359,7 @@ def test_a_log_with_damage_is_loaded_as_far_as_it_can_be(run: Run) -> None:
         cluster.lead(partition_count=1)
         cluster.commit(1, topic="first topic")
         cluster.commit(2, topic="second topic")
-        partition = cluster.table.get(OFFSETS_TOPIC, 0)
+        partition = cluster.table.get(CONSUMER_OFFSETS, 0)
         assert partition is not None
         segment = next(partition.log.dir.glob("*.log"))
         segment.write_bytes(segment.read_bytes().replace(b"first topic", b"FIRST topic"))
@@ -379,7 +380,7 @@ def test_a_log_that_could_not_be_read_is_tried_again(
     async def story(cluster: Cluster) -> None:
         cluster.lead(partition_count=1)
         cluster.commit(1)
-        partition = cluster.table.get(OFFSETS_TOPIC, 0)
+        partition = cluster.table.get(CONSUMER_OFFSETS, 0)
         assert partition is not None
         segment = next(partition.log.dir.glob("*.log"))
         good = segment.read_bytes()

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.broker.transactions.producer_ids import ProducerIds
+from penstock.cluster.topics.names import CONSUMER_OFFSETS
 from penstock.config.broker import BrokerConfig
 from penstock.errors import InvalidProducerEpoch, ProducerFenced, ProtocolError
-from penstock.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
+from penstock.groups.coordinator import GroupCoordinator
 from penstock.replica.partition import Partition
 from penstock.replica.table import PartitionTable
 from penstock.transactions.admission import Admission, AdmissionSettings, Verifier
@@ -61,7 +62,7 @@ def transactions_of(
         )
 
     markers = LocalMarkers(
-        partitions, guards=guards, completions={OFFSETS_TOPIC: decide_offsets}, now_ms=now_ms
+        partitions, guards=guards, completions={CONSUMER_OFFSETS: decide_offsets}, now_ms=now_ms
     )
     coordinator = TransactionCoordinator(
         producer_ids=producer_ids,

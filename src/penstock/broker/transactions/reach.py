@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 
 from penstock.broker.transactions.outbox import Outboxes
 from penstock.cluster.image.image import NO_LEADER, ClusterImage
+from penstock.cluster.topics.names import TRANSACTION_STATE
 from penstock.errors import (
     CoordinatorNotAvailable,
     ErrorCode,
@@ -40,7 +41,6 @@ from penstock.protocol.messages.write_txn_markers import (
 )
 from penstock.replica.state_log import partition_for
 from penstock.transactions.admission import Verifier, Wait
-from penstock.transactions.coordinator import STATE_TOPIC
 from penstock.transactions.markers import LocalMarkers, Outcome, TransactionMarker
 from penstock.transactions.transaction import ProducerIdentity, TopicPartition
 
@@ -124,13 +124,13 @@ class ClusterVerifier:
 
     def _coordinator(self, transactional_id: str) -> int:
         image = self._reach.image()
-        made = image.topics.get(STATE_TOPIC)
+        made = image.topics.get(TRANSACTION_STATE)
         if made is None or not made.partitions:
-            raise CoordinatorNotAvailable(f"{STATE_TOPIC} is not there yet")
+            raise CoordinatorNotAvailable(f"{TRANSACTION_STATE} is not there yet")
         number = partition_for(transactional_id, len(made.partitions))
         leader = made.partitions[number].state.leader
         if leader == NO_LEADER:
-            raise CoordinatorNotAvailable(f"nobody leads {STATE_TOPIC}-{number} now")
+            raise CoordinatorNotAvailable(f"nobody leads {TRANSACTION_STATE}-{number} now")
         return leader
 
     async def _ask(self, coordinator: int, wish: _Wish) -> None:
