@@ -44,6 +44,9 @@ class Plan:
     rest_records: int = 400_000
     rest_streams: int = 1_000
     rest_streamed: int = 40  # Records, one by one, to all of the streams.
+    registry_gets: int = 40_000
+    registrations: int = 300
+    stored_schemas: int = 100_000
 
 
 FULL = Plan()
@@ -87,6 +90,9 @@ QUICK = Plan(
     controller_partitions=1_000,
     catch_up_bytes=300_000_000,
     idle_seconds=10.0,
+    registry_gets=8_000,
+    registrations=60,
+    stored_schemas=20_000,
 )
 
 

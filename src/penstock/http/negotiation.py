@@ -5,9 +5,11 @@ alone: parameters such as charset change nothing, since everything here is UTF-8
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 ANYTHING = "*/*"
+_REMEMBERED_CHARS = 500  # What is longer is not kept, so that nobody fills memory with it.
 
 
 class _Wish(NamedTuple):
@@ -37,6 +39,12 @@ def negotiated(accept: str | None, offered: Sequence[str]) -> str | None:
     """The offered type that the client likes best, the first of equals; None: it takes none."""
     if accept is None or not accept.strip():
         return offered[0]
+    if len(accept) > _REMEMBERED_CHARS:
+        return _best(accept, tuple(offered))
+    return _remembered(accept, tuple(offered))
+
+
+def _best(accept: str, offered: tuple[str, ...]) -> str | None:
     wishes = [_wish(part) for part in accept.split(",") if part.strip()]
     best, best_quality = None, 0.0
     for media in offered:
@@ -44,6 +52,10 @@ def negotiated(accept: str | None, offered: Sequence[str]) -> str | None:
         if quality > best_quality:
             best, best_quality = media, quality
     return best
+
+
+# A client says the same in every request, and all clients of a kind say the same.
+_remembered = lru_cache(maxsize=256)(_best)
 
 
 def is_taken(content_type: str | None, taken: Iterable[str]) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from penstock.errors import PenstockError
 from penstock.registry.errors import RegistryError
 from penstock.registry.schema import JsonObject, SchemaContent, SchemaReference, SchemaVersion
-from penstock.registry.subjects import qualify
+from penstock.registry.subjects import stored_name
 from penstock.schemas.lookup import SchemaKind
 
 _CONTROL = re.compile(r"\\u00[0-9a-f]{2}")
@@ -258,7 +258,7 @@ def _object(data: bytes | None, what: str) -> dict[str, Any]:
     if data is None:
         raise DamagedRecord(f"the {what} is missing")
     try:
-        fields = json.loads(data)
+        fields = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
         raise DamagedRecord(f"the {what} is not JSON: {error}") from None
     if not isinstance(fields, dict):
@@ -280,7 +280,7 @@ def _whole(fields: Mapping[str, Any], name: str) -> int:
 
 
 def _stored_subject(fields: Mapping[str, Any]) -> str:
-    return qualify(_text(fields, "subject")).name
+    return stored_name(_text(fields, "subject"))
 
 
 def _optional_object(fields: Mapping[str, Any], name: str) -> JsonObject | None:

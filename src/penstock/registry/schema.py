@@ -59,14 +59,16 @@ class SchemaContent:
     @cached_property
     def fingerprint(self) -> bytes:
         """The same for the same content, whatever order its maps were written in."""
-        parts = [
-            self.kind.value,
-            self.text,
-            [reference.json() for reference in self.references],
-            _sorted(self.metadata),
-            _sorted(self.rule_set),
-        ]
-        return hashlib.md5(dump_json(parts).encode(), usedforsecurity=False).digest()
+        text = self.text.encode("utf-8", "surrogatepass")
+        whole = b"%s %d %s" % (self.kind.value.encode(), len(text), text)
+        if self.references or self.metadata or self.rule_set:
+            further = [
+                [reference.json() for reference in self.references],
+                _sorted(self.metadata),
+                _sorted(self.rule_set),
+            ]
+            whole += dump_json(further).encode("utf-8", "surrogatepass")
+        return hashlib.md5(whole, usedforsecurity=False).digest()
 
     @cached_property
     def guid(self) -> str:
@@ -107,6 +109,15 @@ class SchemaVersion:
     def soft_deleted(self) -> "SchemaVersion":
         """The same version, deleted."""
         return replace(self, deleted=True)
+
+
+def fingerprint_of(guid: str) -> bytes:
+    """The fingerprint in a guid; empty for what is none."""
+    try:
+        found = uuid.UUID(guid)
+    except ValueError:
+        return b""
+    return found.bytes if str(found) == guid else b""
 
 
 def _sorted(value: Any) -> Any:

@@ -23,8 +23,13 @@ from penstock.registry.records import (
     decode_object,
     decode_schema,
 )
-from penstock.registry.schema import JsonObject, SchemaContent, SchemaVersion
-from penstock.registry.subjects import DEFAULT_CONTEXT, qualify
+from penstock.registry.schema import (
+    JsonObject,
+    SchemaContent,
+    SchemaVersion,
+    fingerprint_of,
+)
+from penstock.registry.subjects import DEFAULT_CONTEXT, context_of, qualify
 from penstock.schemas.compatibility.levels import CompatibilityLevel
 
 K = TypeVar("K")
@@ -43,7 +48,7 @@ class RegistryState:
     highest_ids: dict[str, int] = field(default_factory=dict)  # By context.
     _holders: dict[tuple[str, int], dict[Place, SchemaContent]] = field(default_factory=dict)
     _ids: dict[tuple[str, bytes], dict[int, int]] = field(default_factory=dict)
-    _guids: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
+    _guids: dict[bytes, dict[tuple[str, int], int]] = field(default_factory=dict)
     _referrers: dict[Place, set[Place]] = field(default_factory=dict)
 
     def apply(self, key: bytes | None, value: bytes | None) -> None:
@@ -92,7 +97,7 @@ class RegistryState:
 
     def by_guid(self, guid: str) -> list[tuple[str, int]]:
         """The contexts and ids of a guid."""
-        return sorted(self._guids.get(guid, ()))
+        return sorted(self._guids.get(fingerprint_of(guid), ()))
 
     def referrers(self, subject: str, version: int) -> Iterator[SchemaVersion]:
         """The versions that refer to one, without the deleted."""
@@ -121,23 +126,23 @@ class RegistryState:
             del self.subjects[subject]
 
     def _link(self, made: SchemaVersion) -> None:
-        context = qualify(made.subject).context
+        context = context_of(made.subject)
         place, at = (made.subject, made.version), (context, made.schema_id)
         content = made.content
         self._holders.setdefault(at, {})[place] = content
         _count_up(self._ids.setdefault((context, content.fingerprint), {}), made.schema_id)
-        _count_up(self._guids.setdefault(content.guid, {}), at)
+        _count_up(self._guids.setdefault(content.fingerprint, {}), at)
         self.highest_ids[context] = max(self.highest_ids.get(context, 0), made.schema_id)
         for target in _targets(made):
             self._referrers.setdefault(target, set()).add(place)
 
     def _unlink(self, gone: SchemaVersion) -> None:
-        context = qualify(gone.subject).context
+        context = context_of(gone.subject)
         place, at = (gone.subject, gone.version), (context, gone.schema_id)
         fingerprint = (context, gone.content.fingerprint)
         del self._holders[at][place]
         _count_down(self._ids[fingerprint], gone.schema_id)
-        _count_down(self._guids[gone.content.guid], at)
+        _count_down(self._guids[gone.content.fingerprint], at)
         for target in _targets(gone):
             self._referrers[target].discard(place)
             if not self._referrers[target]:
@@ -146,8 +151,8 @@ class RegistryState:
             del self._holders[at]
         if not self._ids[fingerprint]:
             del self._ids[fingerprint]
-        if not self._guids[gone.content.guid]:
-            del self._guids[gone.content.guid]
+        if not self._guids[gone.content.fingerprint]:
+            del self._guids[gone.content.fingerprint]
 
     def _put_mode(self, subject: str | None, value: bytes | None) -> None:
         if value is None:
@@ -182,7 +187,9 @@ class RegistryState:
 
 def _targets(version: SchemaVersion) -> list[Place]:
     """What a version refers to; names without a context mean its own."""
-    context = qualify(version.subject).context
+    if not version.content.references:
+        return []
+    context = context_of(version.subject)
     return [
         (reference_subject(context, one.subject), one.version) for one in version.content.references
     ]

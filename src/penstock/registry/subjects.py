@@ -43,6 +43,16 @@ def qualify(name: str) -> QualifiedSubject:
     return QualifiedSubject(context=DEFAULT_CONTEXT, subject=name)
 
 
+def context_of(name: str) -> str:
+    """The context of a name; most are in the default one."""
+    return qualify(name).context if name.startswith(":.") else DEFAULT_CONTEXT
+
+
+def stored_name(name: str) -> str:
+    """A name as it stands in records."""
+    return qualify(name).name if name.startswith(":.") or not name else name
+
+
 def checked_subject(name: str) -> QualifiedSubject:
     """The parts of a name that a schema may be registered under."""
     qualified = qualify(name)

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -28,10 +29,14 @@ from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, Proto
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.api.metric_pb2 import Metric
 
+from penstock.client.producer.producer import Producer
+
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with BrokerProcess(tmp_path_factory.mktemp("broker")) as running:
+    with BrokerProcess(
+        tmp_path_factory.mktemp("broker"), {"group.initial.rebalance.delay.ms": "0"}
+    ) as running:
         running.start()
         yield running
 
@@ -198,6 +203,55 @@ def test_the_topic_is_compacted_and_confluents(
             keys += [record.key for record in consumer.poll(10.0)]
     assert keys[0] == b'{"keytype":"NOOP","magic":0}'
     assert b'{"keytype":"SCHEMA","subject":"shown","version":1,"magic":1}' in keys
+
+
+def test_clients_that_break_off_anywhere_harm_nobody(registry: RegistryProcess) -> None:
+    body = json.dumps({"schema": avro().schema_str}).encode()
+    head = (
+        b"POST /subjects/broken-off/versions HTTP/1.1\r\nHost: x\r\n"
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    )
+    whole = head + body
+    held = []
+    for end in range(0, len(whole), 7):
+        one = socket.create_connection(("127.0.0.1", registry.port), timeout=60)
+        one.sendall(whole[:end])
+        if end % 2:
+            one.close()
+        else:
+            held.append(one)  # It says nothing more and stays.
+    try:
+        client = client_of(registry)
+        assert "broken-off" not in client.get_subjects()
+        assert client.register_schema("not-broken-off", avro("whole")) > 0
+    finally:
+        for one in held:
+            one.close()
+
+
+def test_foreign_and_damaged_records_are_passed_over(
+    broker: BrokerProcess, registry: RegistryProcess
+) -> None:
+    client = client_of(registry)
+    before = client.register_schema("before", avro("before"))
+    foreign: list[tuple[bytes, bytes]] = [
+        (b"", b""),
+        (b"\xff\xfe", b"{}"),
+        (b"[" * 10_000, b"{}"),
+        (b'{"keytype":"TAG","magic":9}', b"{}"),
+        (b'{"keytype":"SCHEMA","subject":"x","version":1,"magic":1}', b"not json"),
+        (b'{"keytype":"SCHEMA","subject":"x","version":1,"magic":1}', b'{"subject":"y"}'),
+        (b'{"keytype":"CONFIG","subject":[],"magic":0}', b"{}"),
+    ]
+    with Producer({"bootstrap.servers": broker.address}) as producer:
+        for key, value in foreign:
+            producer.send("_schemas", value, key=key, partition=0).result(60)
+    after = client.register_schema("after", avro("after"))
+    assert after > before
+    registry.restart()
+    fresh = client_of(registry)
+    assert fresh.get_schema(before).schema_str
+    assert fresh.register_schema("after", avro("after")) == after
 
 
 def test_a_topic_that_deletes_is_refused(broker: BrokerProcess, tmp_path: Path) -> None:

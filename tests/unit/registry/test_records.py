@@ -1,9 +1,15 @@
 """Records of `_schemas`: keys byte for byte, foreign kinds skipped, damage told."""
 
 import json
+from contextlib import suppress
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from penstock.registry.deleting import delete_subject
+from penstock.registry.errors import RegistryError
+from penstock.registry.finding import list_contexts, list_schemas
 from penstock.registry.records import (
     NOOP,
     ClearSubjectKey,
@@ -25,8 +31,10 @@ from penstock.registry.records import (
     schema_record,
     tombstone,
 )
+from penstock.registry.registering import SchemaRequest, register
 from penstock.registry.schema import SchemaContent, SchemaReference, SchemaVersion
 from penstock.registry.state import RegistryState
+from penstock.schemas.definitions.parse import parse_definition
 from penstock.schemas.lookup import SchemaKind
 
 KEYS: list[tuple[StoreKey, bytes]] = [
@@ -150,3 +158,46 @@ def test_kinds_that_are_not_known_are_skipped() -> None:
     state.apply(b'{"keytype":"ASSOC","tenant":"default","magic":0}', b"anything")
     state.apply(NOOP.key, NOOP.value)
     assert state == RegistryState()
+
+
+_WORDS = ["SCHEMA", "CONFIG", "MODE", "DELETE_SUBJECT", "CLEAR_SUBJECT", "CONTEXT", "NOOP", "X"]
+_NAMES = ["keytype", "subject", "version", "id", "schema", "schemaType", "references", "metadata"]
+_NAMES += ["ruleSet", "deleted", "context", "mode", "maxId", "name", "magic", "compatibilityLevel"]
+_VALUES = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.sampled_from([*_WORDS, "s", "", ":.c:s"])
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(_NAMES), inner, max_size=4)
+    ),
+    max_leaves=6,
+)
+_OBJECTS = st.dictionaries(st.sampled_from(_NAMES), _VALUES).map(
+    lambda one: json.dumps(one).encode()
+)
+_KEYS = st.builds(
+    lambda word, more: json.dumps({**more, "keytype": word}).encode(),
+    st.sampled_from(_WORDS),
+    st.dictionaries(st.sampled_from(_NAMES), _VALUES),
+)
+_BYTES = st.one_of(st.none(), st.binary(), _OBJECTS)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.one_of(_BYTES, _KEYS), _BYTES), max_size=8))
+def test_any_records_are_taken_in_or_told(
+    records: list[tuple[bytes | None, bytes | None]],
+) -> None:
+    """Foreign records neither end the reader nor leave a state that cannot be asked or written."""
+    state = RegistryState()
+    for key, value in records:
+        with suppress(DamagedRecord):
+            state.apply(key, value)
+    for name in (*state.subjects, "new"):
+        asked = SchemaRequest.of({"schema": '"int"'})
+        with suppress(RegistryError):
+            register(state, name, asked, parse_definition)
+        with suppress(RegistryError):
+            delete_subject(state, name)
+    list_schemas(state, ":*:")
+    list_contexts(state)

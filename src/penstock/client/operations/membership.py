@@ -14,6 +14,10 @@ from penstock.client.wire.cluster import ClusterClient
 from penstock.client.wire.connection import R
 from penstock.errors import MemberIdRequired, UnknownMemberId, error_for
 from penstock.protocol.apis import Request
+from penstock.protocol.messages.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from penstock.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from penstock.protocol.messages.join_group import (
     JoinGroupRequest,
@@ -119,6 +123,30 @@ class GroupMembership:
         self._member_id = _NEW_MEMBER
         self._ask(request, LeaveGroupResponse, self._cluster.request_timeout_s)
 
+    def evict(self, is_stale: Callable[[bytes], bool]) -> int:
+        """Let members go whose process is known to be dead; how many that were.
+
+        Otherwise whoever takes the place of a killed process waits until its session ends.
+        """
+        group_id = self._protocol.group_id
+        answer = self._ask(
+            DescribeGroupsRequest(groups=[group_id]),
+            DescribeGroupsResponse,
+            self._cluster.request_timeout_s,
+        )
+        stale = [
+            member.member_id
+            for group in answer.groups
+            if group.protocol_type == self._protocol.protocol_type
+            for member in group.members
+            if is_stale(bytes(member.member_metadata))
+        ]
+        if stale:
+            members = [MemberIdentity(member_id=member) for member in stale]
+            request = LeaveGroupRequest(group_id=group_id, members=members)
+            self._ask(request, LeaveGroupResponse, self._cluster.request_timeout_s)
+        return len(stale)
+
     def forget(self) -> None:
         """Join as a new member the next time."""
         self._member_id = _NEW_MEMBER
@@ -158,7 +186,7 @@ class GroupMembership:
                 self._cluster.drop(connection)
                 raise
             look(answer)
-            code: int = answer.error_code  # type: ignore[attr-defined]
+            code: int = getattr(answer, "error_code", 0)
             if code:
                 raise error_for(code, f"group {self._protocol.group_id}: {error_for(code)}")
             return answer

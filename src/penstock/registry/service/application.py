@@ -32,10 +32,10 @@ def application(
 ) -> ASGIApp:
     """All routes over one store; what changes it goes to the leader."""
     routes = [
+        *SchemaRoutes(store, writes).routes(),  # Routes are tried in order; most ask by id.
+        *SubjectRoutes(store, writes).routes(),
         Route("/", _root, methods=["GET"]),
         *_metadata_routes(names or RegistryNames()),
-        *SubjectRoutes(store, writes).routes(),
-        *SchemaRoutes(store, writes).routes(),
         *SettingRoutes(store, writes).routes(),
     ]
     return service(routes, Served(offered=OFFERED), translate=_as_http, guard=guard)

@@ -30,6 +30,7 @@ from penstock.registry.election import (
     ForeignMember,
     InstanceIdentity,
     LeaderAssignment,
+    decode_identity,
     elect,
 )
 from penstock.registry.service.config import RegistryConfig
@@ -38,6 +39,7 @@ from penstock.registry.service.leadership import Leadership
 log = logging.getLogger("penstock.registry")
 
 _PAUSE_S = 0.5
+_BACK_S = 60.0  # Within which a predecessor shows that it lives.
 _STOP_S = 5.0  # For the thread to leave the group.
 
 
@@ -78,6 +80,8 @@ class _Member:
         self._leadership = leadership
         self._loop = loop
         self._failure = failure
+        self._has_looked = False
+        self._evicted_s = float("-inf")
         self._has_joined = False
         self._group = GroupMembership(
             self._cluster,
@@ -116,6 +120,8 @@ class _Member:
 
     def _take_part(self) -> None:
         """One generation of the group, until its next rebalance."""
+        if not self._has_looked:
+            self._evict_predecessor()
         mine = replace(self._identity, is_leading=self._leadership.is_chosen)
         joined = self._group.join(mine.encode())
         since_s = time.monotonic()
@@ -130,6 +136,19 @@ class _Member:
             self._group.beat()
             until_s = since_s + self._session_s
             self._tell(lambda until_s=until_s: self._leadership.extend(until_s))  # type: ignore[misc]
+
+    def _evict_predecessor(self) -> None:
+        """Whoever was at our address before us is dead: the address is ours now."""
+        self._has_looked = True
+
+        def is_at_our_address(metadata: bytes) -> bool:
+            with suppress(ForeignMember):
+                return decode_identity(metadata).url == self._identity.url
+            return False
+
+        if self._group.evict(is_at_our_address):
+            self._evicted_s = time.monotonic()
+            log.info("A predecessor at this address was taken out of the group")
 
     def _obey(self, assignment: LeaderAssignment, member_id: str, since_s: float) -> None:
         if assignment.error == DUPLICATE_URLS:
@@ -149,8 +168,11 @@ class _Member:
         self._tell(lambda: self._leadership.assign(leader, is_us=is_us, until_s=until_s))
 
     def _report_duplicate(self) -> None:
-        """Whoever comes new with an address that is taken goes; those who were there wait."""
-        if not self._has_joined:
+        """Whoever comes new with an address that is taken goes; those who were there wait.
+
+        One that is back although we took it for dead was there before us.
+        """
+        if not self._has_joined or time.monotonic() < self._evicted_s + _BACK_S:
             raise ConfigError(
                 f"another instance of the group is at {self._identity.url} too: give each one a "
                 "listener of its own, and set host.name to a name by which the others reach it"

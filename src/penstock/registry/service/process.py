@@ -7,9 +7,10 @@ signal takes no new connections, lets what is under way end, and then leaves the
 """
 
 import asyncio
+import gc
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
@@ -136,9 +137,10 @@ async def _followed(
     catching_up = asyncio.create_task(store.catch_up())
     tasks = {following, catching_up}
     try:
-        done, _ = await asyncio.wait(
-            tasks, timeout=config.start_timeout_s, return_when=asyncio.FIRST_COMPLETED
-        )
+        with _without_collector():
+            done, _ = await asyncio.wait(
+                tasks, timeout=config.start_timeout_s, return_when=asyncio.FIRST_COMPLETED
+            )
         if not done:
             raise KafkaTimeoutError(
                 f"The topic {config.topic} could not be read within {config.start_timeout_s:g} s."
@@ -151,6 +153,17 @@ async def _followed(
             task.cancel()
         await asyncio.wait(tasks)
         store.close()
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """While only what stays is made, Python need not look for what can go; nor there later."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 async def _wait_until_stopped_or_failed(

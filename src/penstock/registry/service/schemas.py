@@ -42,9 +42,9 @@ class SchemaRoutes:
 
     def routes(self) -> list[Route]:
         return [
+            Route(_ID, self._find, methods=["GET"]),
             Route("/schemas", self._list, methods=["GET"]),
             Route("/schemas/types", _list_kinds, methods=["GET"]),
-            Route(_ID, self._find, methods=["GET"]),
             Route(f"{_ID}/schema", self._find_text, methods=["GET"]),
             Route(f"{_ID}/subjects", self._list_subjects, methods=["GET"]),
             Route(f"{_ID}/versions", self._list_versions, methods=["GET"]),

@@ -18,6 +18,13 @@ from penstock.schemas.errors import SchemaError
 TIME_LIMIT_S = 20.0
 ROOT_FILE = "__root__.proto"
 _OUTPUT = "out.desc"
+_MEMORY_BYTES_MAX = 2 << 30  # Of addresses; the compiler itself takes a tenth of that.
+_PROGRAM = (
+    "import resource, sys\n"
+    f"resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY_BYTES_MAX}, {_MEMORY_BYTES_MAX}))\n"
+    "from grpc_tools import protoc\n"
+    "sys.exit(protoc.main(['protoc', *sys.argv[1:]]))\n"
+)
 
 
 def compile_proto(text: str, references: Sequence[NamedText] = ()) -> bytes:
@@ -45,8 +52,8 @@ def _compile(text: str, references: tuple[tuple[str, str], ...]) -> bytes:
 def _run(folder: Path, output: Path, included: Path) -> bytes:
     command = [
         sys.executable,
-        "-m",
-        "grpc_tools.protoc",
+        "-c",
+        _PROGRAM,
         f"-I{folder}",
         f"-I{included}",
         "--include_imports",
