@@ -1,5 +1,6 @@
 """What becomes of records that fail: dead letters, a warning, or nothing while nobody can tell."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import confluent_kafka
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from tests.integration.validation.world import BY_ID, DECODED, World, broker_and_registry
 from tests.support.broker import BrokerProcess
+from tests.support.processes import python
 from tests.support.waiting import eventually
 
 from penstock.schemas.dead_letters import cause_of, own_headers
@@ -53,6 +55,12 @@ def test_an_idempotent_producer_goes_on_after_dead_letters(world: World) -> None
     assert world.end(topic) == 6
     assert [message.offset() for message in world.read(topic, 3)] == [0, 4, 5]
     assert len(world.read("grave", 3)) == 3
+    words = ["dlq", "list", "grave", "--bootstrap-server", world.bootstrap]
+    told = subprocess.run(
+        [python(), "-m", "penstock.cli.main", *words], capture_output=True, text=True, timeout=120
+    )
+    assert told.returncode == 0, told.stderr
+    assert f"{topic}-0@?" in told.stdout and "zero byte" in told.stdout
 
 
 def test_a_warning_lets_records_in(world: World, broker: BrokerProcess) -> None:

@@ -83,12 +83,16 @@ class ValidationGate:
         """The batches to append; raises what the producer is to be told."""
         began_s = time.perf_counter()
         passed: list[tuple[BatchHeader, memoryview]] = []
-        for header, batch in batches:
-            if _is_in_log(partition, header):
-                passed.append((header, batch))
-                continue
-            passed.append(await self._check_one(partition, header, batch))
-        self._count(partition.topic, sum(h.record_count for h, _ in batches), began_s)
+        count = 0
+        try:
+            for header, batch in batches:
+                if _is_in_log(partition, header):
+                    passed.append((header, batch))
+                    continue
+                count += header.record_count
+                passed.append(await self._check_one(partition, header, batch))
+        finally:
+            self._count(partition.topic, count, began_s)
         return passed
 
     async def close(self) -> None:
