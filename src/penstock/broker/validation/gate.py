@@ -42,6 +42,7 @@ log = logging.getLogger("penstock.validation")
 
 AT_ONCE_RECORDS_MAX: Final = 2_000  # Looking at the ids of so many takes one or two milliseconds.
 _PLAIN_BYTES_MAX: Final = 2 << 20  # Uncompressed; it is copied.
+_UNPACKED_BYTES_MAX: Final = 256 << 10  # A millisecond, or two where it was gzip.
 _ERRORS_MAX: Final = 10_000  # The answer must stay small.
 _WARN_EVERY_S: Final = 10.0
 _NO_HEADER_CLASS: Final = "penstock.errors.InvalidRecord"
@@ -83,12 +84,16 @@ class ValidationGate:
         """The batches to append; raises what the producer is to be told."""
         began_s = time.perf_counter()
         passed: list[tuple[BatchHeader, memoryview]] = []
-        for header, batch in batches:
-            if _is_in_log(partition, header):
-                passed.append((header, batch))
-                continue
-            passed.append(await self._check_one(partition, header, batch))
-        self._count(partition.topic, sum(h.record_count for h, _ in batches), began_s)
+        count = 0
+        try:
+            for header, batch in batches:
+                if _is_in_log(partition, header):
+                    passed.append((header, batch))
+                    continue
+                count += header.record_count
+                passed.append(await self._check_one(partition, header, batch))
+        finally:
+            self._count(partition.topic, count, began_s)
         return passed
 
     async def close(self) -> None:
@@ -239,7 +244,7 @@ def _small_payload(header: BatchHeader, batch: memoryview) -> bytes:
     if len(batch) > AT_ONCE_BYTES_MAX:
         raise TakesLong
     try:
-        return bytes(view_payload(header, batch, bytes_max=AT_ONCE_BYTES_MAX))
+        return bytes(view_payload(header, batch, bytes_max=_UNPACKED_BYTES_MAX))
     except CorruptRecord:
         raise TakesLong from None  # Damaged, or only larger than this bound: a thread finds out.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from penstock.records.schema_check import SchemasAway, SchemaScope
@@ -116,12 +117,17 @@ class Registrations:
             loop = asyncio.get_running_loop()
             asking = loop.run_in_executor(self._threads, self._ask, schema_id, needs_names)
             self._asking[key] = asking
-            asking.add_done_callback(lambda _: self._asking.pop(key, None))
+            asking.add_done_callback(partial(self._note_answer, key))
         try:
             return await asyncio.shield(asking)
         except RegistryUnreachable as error:
             self._away = str(error), self._now_s() + AWAY_S
             raise SchemasAway(str(error)) from error
+
+    def _note_answer(self, key: tuple[int, bool], asking: "asyncio.Future[_Known | None]") -> None:
+        self._asking.pop(key, None)
+        if not asking.cancelled():
+            asking.exception()  # Whoever asked may be gone by now.
 
     def _ask(self, schema_id: int, needs_names: bool) -> _Known | None:
         """In a thread."""

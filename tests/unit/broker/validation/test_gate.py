@@ -83,7 +83,9 @@ def test_the_producer_learns_which_records_fail(guarded: Served) -> None:
         (2, "id 9 is unknown"),
     ]
     assert (answer.base_offset, answer.log_start_offset) == (-1, 0)
-    assert guarded.broker.metrics.topic("t").validation_refused == 2
+    metrics = guarded.broker.metrics.topic("t")
+    assert (metrics.validation_checked, metrics.validation_refused) == (4, 2)
+    assert metrics.validation_seconds > 0
 
 
 def test_a_topic_that_does_not_ask_is_not_looked_at(
