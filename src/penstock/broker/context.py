@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # A broker alone needs none of these, and does without them i
     from penstock.broker.membership.cluster_member import ClusterMember
     from penstock.broker.membership.forwarding import Forwarder
     from penstock.broker.validation.gate import ValidationGate
+    from penstock.broker.security.access import AccessControl, RequestRights
     from penstock.net.peers import Peers
 
 
@@ -55,6 +56,7 @@ class Broker:
     quotas: ClientQuotas
     connection_quotas: ConnectionQuotas
     validation: "ValidationGate" = field(init=False)  # It needs the others; node.py puts it in.
+    access: "AccessControl | None" = None  # None: everybody may do everything.
     slow_lane: SlowLane = field(default_factory=SlowLane)
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
     # What is to be told of settings that changed while the broker runs, after it obeys them itself.
@@ -86,6 +88,7 @@ class RequestContext:
         "header",
         "holds",
         "is_large",
+        "rights",
         "session",
         "throttle_ms",
         "version",
@@ -101,6 +104,8 @@ class RequestContext:
         # Whether what the client sent after this request must wait until it is answered.
         self.holds = False
         self.is_large = False  # Whether the answer is so large that others must not wait for it.
+        # What the client may do, as far as a handler has to ask; None: everything.
+        self.rights: RequestRights | None = None
         self.throttle_ms = 0  # How long the client is to be silent, as far as the handler knows.
 
     @property

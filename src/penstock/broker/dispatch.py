@@ -2,9 +2,9 @@
 
 `HANDLERS` is the truth about what this broker can do: ApiVersions answers from it, and
 docs/support.md is made from it. `PEER_HANDLERS` is what brokers ask of each other, on their own
-listener alone. Each route knows which right it needs, for whoever will check it. What a handler
-raises becomes an answer here and nowhere else. Topics, logs and records are the handlers'
-business.
+listener alone. Each route knows which right it needs; a broker with an authorizer has a guard
+before each (broker/security/guards.py). What a handler raises becomes an answer here and nowhere
+else. Topics, logs and records are the handlers' business.
 """
 
 import importlib
@@ -137,6 +137,8 @@ CONTROLLER_APIS = frozenset(
         ApiKey.ALTER_CONFIGS,
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
@@ -178,11 +180,12 @@ class Route:
         metrics: RequestMetrics,
         *,
         serves_brokers: bool = True,
+        is_guarded: bool = False,
     ) -> None:
         self.api_key = api_key
         self.version = version
         self.metrics = metrics
-        self.needs: tuple[RequiredRight, ...] = required(api_key, version)  # Nobody checks it yet.
+        self.needs: tuple[RequiredRight, ...] = required(api_key, version)
         # What the response header of this version has behind the correlation id.
         self.header_tail = encode_response_header(api_key, version, 0)[_CORRELATION_ID.size :]
         # Bytes after the request are not looked at, as in Apache Kafka: librdkafka leaves three
@@ -199,6 +202,10 @@ class Route:
         self.error_response: Callable[[Any, ProtocolError], Any] = getattr(
             module, "error_response", None
         ) or partial(_answer_plainly, api_key)
+        if is_guarded:
+            from penstock.broker.security.guards import guarded  # Only where rules are to hold.
+
+            self.handle = guarded(api_key, api_name(api_key), self.handle, self.error_response)
 
     def answer_error(self, request: Any, error: Exception) -> Any:
         """What a handler raised, as the answer to its request.
@@ -422,7 +429,11 @@ class Dispatcher:
                 f"{served[0]} to {served[-1]} are"
             )
         route = self._routes[key, version] = _make_route(
-            api_key, version, self._broker.metrics, serves_brokers=self._serves_brokers
+            api_key,
+            version,
+            self._broker.metrics,
+            serves_brokers=self._serves_brokers,
+            is_guarded=self._broker.access is not None,
         )
         return route
 
@@ -433,12 +444,19 @@ def api_name(api_key: ApiKey) -> str:
 
 
 def _make_route(
-    api_key: ApiKey, version: int, metrics: Metrics, *, serves_brokers: bool = True
+    api_key: ApiKey,
+    version: int,
+    metrics: Metrics,
+    *,
+    serves_brokers: bool = True,
+    is_guarded: bool = False,
 ) -> Route:
     name = HANDLERS.get(api_key) or REFUSED.get(api_key) or PEER_HANDLERS[api_key]
     module = importlib.import_module(f"penstock.broker.handlers.{name}")
     counted = metrics.request(api_name(api_key))
-    return Route(api_key, version, module, counted, serves_brokers=serves_brokers)
+    return Route(
+        api_key, version, module, counted, serves_brokers=serves_brokers, is_guarded=is_guarded
+    )
 
 
 def _decode(route: Route, frame: bytearray) -> tuple[RequestHeader, Any]:

@@ -25,6 +25,7 @@ from penstock.broker.membership.new_partitions import PartitionOpener
 from penstock.broker.quotas.clients import ClientQuotas
 from penstock.broker.quotas.connections import ConnectionQuotas
 from penstock.broker.quotas.rates import QuotaWindow
+from penstock.broker.security.access import access_of
 from penstock.broker.transactions.exactly_once import Reach, transactions_of
 from penstock.broker.transactions.producer_ids import ProducerIds
 from penstock.broker.upkeep.housekeeping import keep_house
@@ -419,6 +420,7 @@ def _assemble(
         connection_quotas=ConnectionQuotas(
             window=_quota_window(config), config=lambda: broker.config
         ),
+        access=access_of(config),
         now_ms=now_ms,
         peers=peers,
     )

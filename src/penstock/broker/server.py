@@ -25,13 +25,19 @@ from penstock import __version__
 from penstock.broker.context import Broker, wall_clock_ms
 from penstock.broker.dispatch import Dispatcher
 from penstock.broker.node import running
+from penstock.broker.security.access import SUPER_USERS, access_of
+from penstock.broker.security.outgoing_login import (
+    inter_broker_listener,
+    outgoing_login,
+    outgoing_wrap,
+    own_principal,
+)
 from penstock.broker.upkeep.failed_disks import FailedDisks
 from penstock.broker.validation.port import OpenValidator
 from penstock.cluster.image.image import Endpoint
 from penstock.config.broker import BrokerConfig, describe_values
 from penstock.config.listeners import (
     ENCRYPTED,
-    PLAINTEXT,
     SSL,
     WITH_SASL,
     ListenerAddress,
@@ -43,6 +49,7 @@ from penstock.meta.store import MetaStore
 from penstock.net.buffers import BufferPool
 from penstock.net.connection import ConnectionLimits, Dispatch
 from penstock.net.listener import Listener, ListenerLimits, Wrap, plain
+from penstock.security.principals import Principal, parse_super_users
 from penstock.storage.directories.log_dirs import LogDirs
 from penstock.telemetry.logs import set_up_logging
 from penstock.telemetry.loop_watch import LoopWatch, StallWarnings, watched_loop
@@ -198,7 +205,11 @@ async def _in_cluster(
         addresses.address_of,
         client_id=f"broker-{config.broker_id}",
         receive_buffer_bytes=_buffer_bytes(config, "replica.socket.receive.buffer.bytes"),
+        login=outgoing_login(config),
     )
+    if (wrap := outgoing_wrap(config)) is not None:
+        peers.wrap = wrap
+    _warn_of_rights(config)
 
     async def open_store(guardian: Guardian) -> MetaStore:
         store = await ZkStore.open(
@@ -232,17 +243,25 @@ def _endpoints(config: BrokerConfig, listeners: list[Listener]) -> tuple[Endpoin
     )
 
 
+_BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 _NO_POLICY = "checks topics and settings by Kafka's own rules alone"
 _STOCK_QUOTAS = "applies the quotas set with kafka-configs"
 
 
+def _own_builder(config: BrokerConfig) -> str:
+    """A builder of somebody's own; empty: it is Kafka's."""
+    name = config.principal_builder_class
+    return "" if name == _BUILDER else name
+
+
 def _refuse_what_is_not_there_yet(config: BrokerConfig) -> None:
     """Starting without what was asked for would be worse than not starting."""
+    access_of(config)
     if config.zookeeper_connect:
-        _check_inter_broker_listener(config)
+        inter_broker_listener(config)
         _check_zookeeper_security(config)
     for name, value, loss in (
-        ("authorizer.class.name", config.authorizer_class_name, "lets every client do everything"),
+        ("principal.builder.class", _own_builder(config), "names clients as Kafka does"),
         ("create.topic.policy.class.name", config.create_topic_policy_class_name, _NO_POLICY),
         ("alter.config.policy.class.name", config.alter_config_policy_class_name, _NO_POLICY),
         ("client.quota.callback.class", config.client_quota_callback_class, _STOCK_QUOTAS),
@@ -254,19 +273,17 @@ def _refuse_what_is_not_there_yet(config: BrokerConfig) -> None:
             )
 
 
-def _check_inter_broker_listener(config: BrokerConfig) -> None:
-    """Brokers find each other through one listener that all of them have."""
-    name = config.inter_broker_listener_name
-    found = [listener for listener in config.advertised_listeners if listener.name == name]
-    if not found:
-        raise ConfigError(
-            f"brokers talk to each other on the listener {name}, which advertised.listeners does "
-            "not have: add it, or name another in inter.broker.listener.name"
-        )
-    if found[0].security_protocol != PLAINTEXT:
-        raise ConfigError(
-            f"brokers talk to each other on the listener {name}, which is "
-            f"{found[0].security_protocol}; only {PLAINTEXT} is supported between brokers yet"
+def _warn_of_rights(config: BrokerConfig) -> None:
+    """Brokers without the right to act for the cluster refuse each other."""
+    principal = own_principal(config)
+    if not config.authorizer_class_name or principal is None:
+        return
+    if Principal.parse(principal) not in parse_super_users(config.static.get(SUPER_USERS, "")):
+        log.warning(
+            "Brokers are %s to each other, whom %s does not name: they need an ACL for "
+            "ClusterAction on the cluster",
+            principal,
+            SUPER_USERS,
         )
 
 

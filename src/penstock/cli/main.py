@@ -89,6 +89,7 @@ TOOLS = (
         ("kafka-get-offsets",),
         "print first, last or timed offsets",
     ),
+    Tool("acls", "security.acls", ("kafka-acls",), "show, add and remove access rules"),
     Tool(
         "configs",
         "configs.configs",

@@ -10,6 +10,7 @@ from typing import Self
 
 from penstock.client.errors import ClientError, IllegalStateError
 from penstock.client.operations import (
+    acls,
     brokers,
     configs,
     elections,
@@ -62,6 +63,7 @@ from penstock.client.wire.cluster import ClusterClient
 from penstock.client.wire.security import Security
 from penstock.errors import ConfigError, ProtocolError
 from penstock.protocol.messages.api_versions import ApiVersionsResponse
+from penstock.security.acls.rules import AclBinding, AclBindingFilter
 
 _DEFAULTS: dict[str, object] = {
     "client.id": "penstock-admin",
@@ -189,6 +191,18 @@ class Admin:
     ) -> None:
         """Set quotas of one entity; None removes one."""
         quotas.alter_client_quotas(self.cluster, entity, changes, validate_only=validate_only)
+
+    def describe_acls(self, wanted: AclBindingFilter) -> list[AclBinding]:
+        """The access rules that a filter means."""
+        return acls.describe_acls(self.cluster, wanted)
+
+    def create_acls(self, rules: Sequence[AclBinding]) -> None:
+        """Let rules hold from now on."""
+        acls.create_acls(self.cluster, rules)
+
+    def delete_acls(self, filters: Iterable[AclBindingFilter]) -> list[AclBinding]:
+        """Remove the rules that filters mean; which they were."""
+        return acls.delete_acls(self.cluster, list(filters))
 
     def describe_user_scram_credentials(
         self, users: Collection[str] = ()

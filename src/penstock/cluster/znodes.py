@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from penstock.cluster.image.image import ConfigKey, Endpoint, PartitionState
 from penstock.errors import ConfigError
 from penstock.protocol.primitives import uuid_from_text, uuid_text
+from penstock.security.acls import nodes as acl_nodes
 
 CLUSTER_ID = "/cluster/id"
 CONTROLLER = "/controller"
@@ -58,6 +59,7 @@ PERSISTENT_PATHS = (
     "/ext",
     FENCES,
     TOPIC_IDS,
+    *acl_nodes.PERSISTENT_PATHS,
 )
 
 

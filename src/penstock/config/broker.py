@@ -55,6 +55,9 @@ DYNAMIC_ONLY: Final = frozenset(
     }
 )
 
+# Read by the authorizer itself, in Kafka too: not in the table of the broker's own settings.
+OF_AUTHORIZER: Final = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
+
 LISTENER_PREFIX: Final = "listener.name."
 
 _DEFAULTS: Final = BROKER_SETTINGS.defaults()
@@ -282,7 +285,7 @@ def _unknown_warnings(static: Mapping[str, str]) -> list[str]:
     return [
         _unknown_warning(name)
         for name in static
-        if setting_of(name) is None or name in DYNAMIC_ONLY
+        if (setting_of(name) is None and name not in OF_AUTHORIZER) or name in DYNAMIC_ONLY
     ]
 
 

@@ -17,11 +17,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from penstock.errors import ProtocolError
 from penstock.net.peers import PeerUnreachable
 from penstock.net.transport import PlainTransport, Transport
 from penstock.protocol.apis import Request, Response, response_class
 from penstock.protocol.headers import decode_response_header, encode_request_header
 from penstock.protocol.primitives import MalformedMessage
+from penstock.security.sasl.client_exchange import Exchange, SaslQuestion
+from penstock.security.sasl.outcome import SaslRefused
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024  # An answer is bounded by what was asked for; this is a net.
 _LENGTH = struct.Struct(">i")
@@ -30,6 +33,8 @@ _KEPT_BYTES_MAX = 16 * 1024 * 1024
 # How much one readiness event may take in before other connections get their turn.
 _TURN_BYTES = 4 * 1024 * 1024
 _CORRELATION_IDS = 1 << 31
+# A session that ends is renewed when this share of it has passed, as Kafka's clients do.
+_SESSION_SHARE = 0.85
 
 Address = tuple[str, int]
 
@@ -49,8 +54,10 @@ class TcpPeers:
         frame_bytes_max: int = FRAME_BYTES_MAX,
         receive_buffer_bytes: int | None = None,  # None: as the kernel thinks best.
         wrap: Callable[[socket.socket, str], Transport] = _plain,
+        login: Callable[[], Exchange] | None = None,  # None: nobody asks who we are.
     ) -> None:
         self._address_of = address_of
+        self.login = login
         self.receive_buffer_bytes = receive_buffer_bytes
         self.wrap = wrap
         self._client_id = client_id
@@ -67,6 +74,9 @@ class TcpPeers:
         version: int | None = None,
     ) -> Response:
         link = self._links.get((broker_id, channel))
+        if link is not None and link.is_ending:
+            link.retire()  # What was asked is still answered there.
+            link = None
         if link is None or link.is_closed:
             link = self._links[broker_id, channel] = _Link(broker_id, self)
         spoken = request.versions[-1] if version is None else version
@@ -134,8 +144,21 @@ class _Link:
         self._frame: memoryview | None = None  # An answer that is still coming...
         self._filled = 0
         self._why_closed = ""
+        self._ends_s: float | None = None  # When its session is to be renewed; None: never.
+        self._is_retired = False  # Closed as soon as all that was asked is answered.
 
     # Life
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the other side will soon want to know again who we are (KIP-368)."""
+        return self._ends_s is not None and self._loop.time() >= self._ends_s
+
+    def retire(self) -> None:
+        """Ask nothing more here."""
+        self._is_retired = True
+        if not self._questions:
+            self.close("its session was about to end")
 
     async def connect(self) -> None:
         """Open the connection; those who come while somebody does wait for it."""
@@ -157,7 +180,31 @@ class _Link:
             self._transport = self._peers.wrap(sock, host)
             self._fd = self._transport.fileno()
             self._loop.add_reader(self._fd, self._on_readable)
+            if self._peers.login is not None:
+                await self._log_in(self._peers.login())
             self.is_open = True
+
+    async def _log_in(self, exchange: Exchange) -> None:
+        """Prove who we are; whoever does not believe it is as good as unreachable."""
+        try:
+            lifetime_ms = await self._exchange(exchange)
+        except (SaslRefused, ProtocolError) as error:
+            reason = f"broker {self._broker_id} does not let us in: {error}"
+            self.close(reason)
+            raise PeerUnreachable(reason, was_sent=False) from error
+        if lifetime_ms > 0:
+            self._ends_s = self._loop.time() + lifetime_ms / 1000 * _SESSION_SHARE
+
+    async def _exchange(self, exchange: Exchange) -> int:
+        answer: Response | None = None
+        while True:
+            # In a thread: the proof of SCRAM takes milliseconds, so that guessing takes long.
+            question, lifetime_ms = await asyncio.to_thread(_next_step, exchange, answer)
+            if question is None:
+                return lifetime_ms
+            version = question.version
+            spoken = question.request.versions[-1] if version is None else version
+            answer = await self.ask(question.request, spoken)
 
     async def _open_any(self, host: str, port: int) -> socket.socket:
         try:  # A number needs no thread to look it up.
@@ -345,6 +392,17 @@ class _Link:
         self._questions.popleft()
         if not question.answer.done():
             question.answer.set_result(answer)
+        if self._is_retired and not self._questions:
+            self.close("its session was about to end")
+
+
+def _next_step(exchange: Exchange, answer: Response | None) -> tuple[SaslQuestion | None, int]:
+    """The next question, or None and how long the session lasts."""
+    try:
+        question = next(exchange) if answer is None else exchange.send(answer)
+    except StopIteration as done:
+        return None, int(done.value)
+    return question, 0
 
 
 class _Nonsense(Exception):

@@ -7,6 +7,7 @@ many are named, others have their turn in between.
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from penstock.broker.context import RequestContext
 from penstock.broker.error_answers import fail
@@ -14,8 +15,10 @@ from penstock.broker.quotas.mutations import MutationPermits, permits
 from penstock.broker.slices import TimeSlice
 from penstock.cluster.image.image import ClusterImage
 from penstock.errors import (
+    ErrorCode,
     InvalidRequest,
     ProtocolError,
+    TopicAuthorization,
     TopicDeletionDisabled,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -27,6 +30,10 @@ from penstock.protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from penstock.protocol.primitives import ZERO_UUID
+from penstock.security.acls.rules import AclOperation, AclResourceType
+
+if TYPE_CHECKING:
+    from penstock.broker.security.access import RequestRights
 
 _FIRST_VERSION_WITH_DISABLED_ERROR = 3
 _FIRST_VERSION_WITH_QUOTA_ERROR = 5
@@ -38,6 +45,8 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
     image, pace = context.broker.image, TimeSlice()
     entries = _entries(request, context.version)
     results = await resolve(entries, image, pace)
+    if context.rights is not None:
+        await _hide(results, {entry.topic_id for entry in request.topics}, context.rights, pace)
     allowed = permits(context, strict_from=_FIRST_VERSION_WITH_QUOTA_ERROR)
     for result in results:
         if not result.error_code:
@@ -52,6 +61,36 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
             fail(result, error)
         await pace.breathe()
     return DeleteTopicsResponse(responses=results)
+
+
+async def _hide(
+    results: list[DeletableTopicResult],
+    asked_ids: set[bytes],
+    rights: "RequestRights",
+    pace: TimeSlice,
+) -> None:
+    """Refuse what the client may not delete, and of what it may not see tell nothing else."""
+    if rights.may(AclOperation.DELETE, AclResourceType.CLUSTER, quietly=True):
+        return
+    refused = TopicAuthorization("Topic authorization failed.")
+    for result in results:
+        await pace.breathe()
+        name = result.name
+        if name is None or result.error_code not in (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+            continue
+        is_by_id = result.topic_id in asked_ids and result.topic_id != ZERO_UUID
+        if not rights.may(AclOperation.DESCRIBE, AclResourceType.TOPIC, name):
+            if is_by_id:
+                result.name = None
+            else:
+                result.topic_id = ZERO_UUID
+            fail(result, refused)
+        elif not result.error_code and not rights.may(
+            AclOperation.DELETE, AclResourceType.TOPIC, name
+        ):
+            if not is_by_id:
+                result.topic_id = ZERO_UUID
+            fail(result, refused)
 
 
 def error_response(request: DeleteTopicsRequest, error: ProtocolError) -> DeleteTopicsResponse:

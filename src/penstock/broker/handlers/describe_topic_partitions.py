@@ -23,7 +23,13 @@ from penstock.protocol.messages.describe_topic_partitions import (
 def handle(
     request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> DescribeTopicPartitionsResponse:
-    image = context.broker.image
+    return page_of(request, context, context.broker.image)
+
+
+def page_of(
+    request: DescribeTopicPartitionsRequest, context: RequestContext, image: ClusterImage
+) -> DescribeTopicPartitionsResponse:
+    """The next page of the image, or of as much of it as the client may see."""
     page_max = context.broker.config.max_request_partition_size_limit
     return one_page(
         request,

@@ -46,6 +46,7 @@ from penstock.protocol.messages.fetch import (
 )
 from penstock.records.legacy import convert_down
 from penstock.replica.partition import Partition, PartitionRead
+from penstock.security.acls.rules import AclOperation, AclResourceType
 
 _FIRST_VERSION_WITH_MAGIC_1 = 2
 _FIRST_VERSION_WITH_MAGIC_2 = 4
@@ -181,7 +182,7 @@ def _read(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> It
     for wanted in plan:
         topic = None
         try:
-            topic, partition = _find(wanted, broker, context.version)
+            topic, partition = _find(wanted, context)
             if context.version < _FIRST_VERSION_WITH_ZSTD:
                 _check_format(partition, context.version)
             if seeks_nearest and partition.is_leader:
@@ -205,16 +206,22 @@ def _read(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> It
         yield wanted, topic, read
 
 
-def _find(wanted: FetchedPartition, broker: Broker, version: int) -> tuple[str, Partition]:
+def _find(wanted: FetchedPartition, context: RequestContext) -> tuple[str, Partition]:
     named, index = wanted.key
+    broker = context.broker
     find = broker.partitions.leader
-    if version >= _FIRST_VERSION_WITH_RACKS:
+    if context.version >= _FIRST_VERSION_WITH_RACKS:
         find = broker.partitions.replica
-    if isinstance(named, str):
-        return named, find(named, index)
-    topic = broker.image.topic_names_by_id.get(named)
+    topic = named if isinstance(named, str) else broker.image.topic_names_by_id.get(named)
     if topic is None:
         raise UnknownTopicId("no topic has this id")
+    # Asked at every fetch, because a session remembers partitions and rules change.
+    if context.rights is not None and not context.rights.may(
+        AclOperation.READ, AclResourceType.TOPIC, topic
+    ):
+        raise TopicAuthorization("Topic authorization failed.")
+    if isinstance(named, str):
+        return topic, find(topic, index)
     partition = find(topic, index)
     if partition.topic_id != named:
         raise InconsistentTopicId(f"{topic} has another id on disk")
@@ -339,7 +346,7 @@ async def _growth(
 
 def _hosted(wanted: FetchedPartition, context: RequestContext) -> Partition | None:
     try:
-        return _find(wanted, context.broker, context.version)[1]
+        return _find(wanted, context)[1]
     except ProtocolError:
         return None
 

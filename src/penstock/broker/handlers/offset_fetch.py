@@ -6,13 +6,13 @@ Inside, every version is asked and answered as if it were one of the last.
 
 from collections.abc import Coroutine, Iterable
 from inspect import iscoroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.broker.context import RequestContext
 from penstock.broker.error_answers import code_of
 from penstock.broker.unawaited import close_all
 from penstock.cluster.image.image import ClusterImage
-from penstock.errors import ErrorCode, ProtocolError
+from penstock.errors import ErrorCode, GroupAuthorization, ProtocolError
 from penstock.groups.offsets.table import GroupOffsets
 from penstock.groups.record_formats import CommittedOffset
 from penstock.groups.shard import GroupShard
@@ -27,7 +27,12 @@ from penstock.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from penstock.security.acls.rules import AclOperation, AclResourceType
 
+if TYPE_CHECKING:
+    from penstock.broker.security.access import RequestRights
+
+_DESCRIBE, _TOPIC = AclOperation.DESCRIBE, AclResourceType.TOPIC
 _ERROR_PER_GROUP_FROM = 2
 _MANY_GROUPS_FROM = 8
 _BY_ID_FROM = 10
@@ -81,7 +86,11 @@ def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
 def _answer(
     group: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext
 ) -> _GroupAnswer:
-    image, version = context.broker.image, context.version
+    image, version, rights = context.broker.image, context.version, context.rights
+    if rights is not None and not rights.may(
+        AclOperation.DESCRIBE, AclResourceType.GROUP, group.group_id
+    ):
+        return _failed(group, GroupAuthorization("Group authorization failed."))
 
     def fetch(shard: GroupShard) -> OffsetFetchResponseGroup:
         shard.commits.check_fetch(group.group_id, group.member_id, group.member_epoch)
@@ -93,9 +102,9 @@ def _answer(
             is_by_id=version >= _BY_ID_FROM and group.topics is not None,
         )
         if group.topics is None:
-            topics = _everything(reading, image, version)
+            topics = _everything(reading, image, version, rights)
         else:
-            topics = [_topic(topic, reading, image, version) for topic in group.topics]
+            topics = [_topic(topic, reading, image, version, rights) for topic in group.topics]
         return OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
 
     try:
@@ -160,10 +169,12 @@ def _nothing(index: int, error: ErrorCode) -> OffsetFetchResponsePartitions:
 
 
 def _everything(
-    reading: _Reading, image: ClusterImage, version: int
+    reading: _Reading, image: ClusterImage, version: int, rights: "RequestRights | None"
 ) -> list[OffsetFetchResponseTopics]:
     topics = []
     for name, indexes in reading.partitions_by_topic().items():
+        if rights is not None and not rights.visible(_DESCRIBE, _TOPIC, [name]):
+            continue
         known = image.topics.get(name)
         if known is None and version >= _BY_ID_FROM:
             continue  # A topic that is gone has no id to be named by.
@@ -178,12 +189,19 @@ def _everything(
 
 
 def _topic(
-    topic: OffsetFetchRequestTopics, reading: _Reading, image: ClusterImage, version: int
+    topic: OffsetFetchRequestTopics,
+    reading: _Reading,
+    image: ClusterImage,
+    version: int,
+    rights: "RequestRights | None",
 ) -> OffsetFetchResponseTopics:
     name: str | None = topic.name
     if version >= _BY_ID_FROM:
         name = image.topic_names_by_id.get(topic.topic_id)
-    if name is None:
+    if name is not None and rights is not None and not rights.may(_DESCRIBE, _TOPIC, name):
+        refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        found = [_nothing(index, refused) for index in topic.partition_indexes]
+    elif name is None:
         found = [_nothing(index, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes]
     else:
         found = [reading.partition(name, index) for index in topic.partition_indexes]

@@ -15,6 +15,8 @@ def note_image(broker: Broker, image: ClusterImage) -> None:
         _take_dynamic_settings(broker, image)
         broker.quotas.take_configs(image.configs)
         broker.connection_quotas.take_configs(image.configs)
+    if broker.access is not None:
+        broker.access.take_image(image)
     for gone in before.topics.keys() - image.topics.keys():
         broker.metrics.forget_topic(gone)
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.cluster import znodes
+from penstock.cluster.control.acl_changes import AclChanges
 from penstock.cluster.control.config_changes import ConfigChanges, EntityOverrides
 from penstock.cluster.control.fenced_writes import FencedWrites
 from penstock.cluster.control.leader_elections import (
@@ -35,7 +36,13 @@ from penstock.cluster.image.image import (
     PartitionKey,
     TopicImage,
 )
-from penstock.cluster.image.load import Unsettled, load_brokers, load_configs, load_topics
+from penstock.cluster.image.load import (
+    Unsettled,
+    load_acls,
+    load_brokers,
+    load_configs,
+    load_topics,
+)
 from penstock.cluster.producer_ids import allocate_producer_ids
 from penstock.cluster.topics.plan import (
     PartitionsToAdd,
@@ -72,6 +79,7 @@ from penstock.meta.store import (
     StoreUnavailable,
     WatchKind,
 )
+from penstock.security.acls.rules import AclBinding
 
 if TYPE_CHECKING:
     from penstock.cluster.image.stream import ImageStream
@@ -119,6 +127,7 @@ class Controller:
         self._membership = Membership(writes, ledger, self._changes)
         self._topics = Topics(writes, ledger, random_bytes)
         self._configs = ConfigChanges(writes, ledger)
+        self._acls = AclChanges(writes, ledger)
         self._reassignments = Reassignments(writes, ledger, self._changes, self._topics)
         self._elections = LeaderElections(ledger, self._changes, settings, ask_ends)
 
@@ -151,8 +160,8 @@ class Controller:
         # Fences are read before partitions. Nobody adds a broker whose fence is closed, so the
         # partitions read afterwards show every in-sync set that such a broker is in.
         brokers = await load_brokers(store)
-        topics, configs, (cluster_id, _) = await asyncio.gather(
-            load_topics(store), load_configs(store), store.get(znodes.CLUSTER_ID)
+        topics, configs, acls, (cluster_id, _) = await asyncio.gather(
+            load_topics(store), load_configs(store), load_acls(store), store.get(znodes.CLUSTER_ID)
         )
         image = ClusterImage(
             cluster_id=znodes.decode_cluster_id(cluster_id),
@@ -160,7 +169,7 @@ class Controller:
             controller_epoch=epoch,
         )
         ledger = ImageLedger(image, min_insync_replicas=min_insync_replicas, known=known)
-        ledger.fill(topics, configs, brokers)
+        ledger.fill(topics, configs, brokers, acls)
         writes = FencedWrites(DeadlineStore(store), epoch_version)
         controller = cls(writes, ledger, random_bytes, settings=settings, ask_ends=ask_ends)
         enter(controller)
@@ -253,6 +262,18 @@ class Controller:
         await self._carry_out(self._set_configs(changes))
         if any(UNCLEAN in change.config for change in changes):
             await self.fill_vacancies()
+
+    async def add_acls(self, bindings: Sequence[AclBinding]) -> None:
+        """Let these rules hold from now on; those that hold already stay."""
+        await self._carry_out(self._acls.add(bindings))
+
+    async def remove_acls(self, bindings: Sequence[AclBinding]) -> None:
+        """Let these rules hold no more."""
+        await self._carry_out(self._acls.remove(bindings))
+
+    async def hear_of_acls(self) -> None:
+        """Act on rules that somebody else wrote to the store."""
+        await self._carry_out(self._acls.hear())
 
     async def alter_reassignments(
         self, wanted: Sequence[Reassignment]

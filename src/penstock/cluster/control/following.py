@@ -31,6 +31,7 @@ from penstock.meta.store import (
     SessionState,
     WatchKind,
 )
+from penstock.security.acls.nodes import EXTENDED_CHANGES, LITERAL_CHANGES
 
 if TYPE_CHECKING:
     from penstock.cluster.control.controller import Controller
@@ -87,6 +88,8 @@ class _Following:
             self._watch(znodes.BROKER_IDS, children, controller.reconcile_brokers),
             self._watch(znodes.TOPICS, children, controller.look_at_topics),
             self._watch(znodes.CONFIG_CHANGES, children, controller.hear_of_configs),
+            self._watch(LITERAL_CHANGES, children, controller.hear_of_acls),
+            self._watch(EXTENDED_CHANGES, children, controller.hear_of_acls),
             self._watch(znodes.DELETE_TOPICS, children, self._delete_topics),
             self._watch(znodes.REASSIGN_PARTITIONS, data, self._reassign),
             self._watch(znodes.PREFERRED_ELECTION, data, self._prefer),

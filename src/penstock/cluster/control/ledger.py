@@ -15,7 +15,14 @@ from penstock.cluster.image.image import (
     ImageDelta,
     sharing,
 )
-from penstock.cluster.image.load import Fence, LoadedBrokers, LoadedConfigs, LoadedTopics
+from penstock.cluster.image.load import (
+    Fence,
+    LoadedAcls,
+    LoadedBrokers,
+    LoadedConfigs,
+    LoadedTopics,
+)
+from penstock.security.acls.rules import ResourcePattern
 
 DELTAS_KEPT = 1000
 MIN_ISR = "min.insync.replicas"
@@ -35,6 +42,7 @@ class ImageLedger:
         self._known = known  # What the broker knew before this; None: nothing.
         self.topic_versions: dict[str, int] = {}
         self.config_versions: dict[ConfigKey, int] = {}
+        self.acl_versions: dict[ResourcePattern, int] = {}
         self.fences: dict[int, Fence] = {}
         self.unclean_elections = 0  # Partitions given a leader that may lack records.
         self.min_insync_replicas = min_insync_replicas  # This broker's own, until one is stored.
@@ -43,13 +51,25 @@ class ImageLedger:
         # Waits until this broker has applied what was published; others are not waited for.
         self.settled: Callable[[], Awaitable[None]] = _at_once
 
-    def fill(self, topics: LoadedTopics, configs: LoadedConfigs, brokers: LoadedBrokers) -> None:
+    def fill(
+        self,
+        topics: LoadedTopics,
+        configs: LoadedConfigs,
+        brokers: LoadedBrokers,
+        acls: LoadedAcls,
+    ) -> None:
         """Take what the store has; nobody has subscribed yet."""
         self.topic_versions.update(topics.versions)
         self.config_versions.update(configs.versions)
         self.fences.update(brokers.fences)
+        self.acl_versions.update(acls.versions)
         self.publish(
-            ImageDelta(brokers=brokers.brokers, topics=topics.topics, configs=configs.configs)
+            ImageDelta(
+                brokers=brokers.brokers,
+                topics=topics.topics,
+                configs=configs.configs,
+                acls=acls.acls,
+            )
         )
         if self._known is not None:
             self.image, self._known = sharing(self._known, self.image), None

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
+from penstock.security.acls.index import Entries
+from penstock.security.acls.rules import ResourcePattern
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -78,9 +81,10 @@ class ImageDelta:
     topics: Mapping[str, TopicImage | None] = field(default_factory=dict)
     partitions: Mapping[PartitionKey, PartitionImage] = field(default_factory=dict)
     configs: Mapping[ConfigKey, Mapping[str, str] | None] = field(default_factory=dict)
+    acls: Mapping[ResourcePattern, Entries | None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.brokers or self.topics or self.partitions or self.configs)
+        return bool(self.brokers or self.topics or self.partitions or self.configs or self.acls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +99,7 @@ class ClusterImage:
     topics: Mapping[str, TopicImage] = field(default_factory=dict)
     topic_names_by_id: Mapping[bytes, str] = field(default_factory=dict)
     configs: Mapping[ConfigKey, Mapping[str, str]] = field(default_factory=dict)
+    acls: Mapping[ResourcePattern, Entries] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         found = self.topics.get(topic)
@@ -127,6 +132,7 @@ class ClusterImage:
             topics=topics,
             topic_names_by_id=names,
             configs=_updated(self.configs, delta.configs),
+            acls=_updated(self.acls, delta.acls),
         )
 
 
@@ -140,6 +146,7 @@ def sharing(known: ClusterImage, image: ClusterImage) -> ClusterImage:
         brokers=known.brokers if known.brokers == image.brokers else image.brokers,
         topics={n: _shared(known.topics.get(n), topic) for n, topic in image.topics.items()},
         configs=known.configs if known.configs == image.configs else image.configs,
+        acls=known.acls if known.acls == image.acls else image.acls,
     )
 
 

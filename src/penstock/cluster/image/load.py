@@ -19,6 +19,13 @@ from penstock.cluster.image.image import (
 )
 from penstock.cluster.znodes import BrokerNode, FenceNode, FenceState, NodeUnreadable, TopicNode
 from penstock.meta.store import MetaStore, Node
+from penstock.security.acls.index import Entries
+from penstock.security.acls.nodes import (
+    RESOURCE_PARENTS,
+    decode_entries,
+    resource_of_path,
+)
+from penstock.security.acls.rules import ResourcePattern
 
 PATHS_PER_READ = 5000  # Keeps one answer of a ZooKeeper below its usual size limit.
 
@@ -40,6 +47,11 @@ class LoadedTopics(NamedTuple):
 class LoadedConfigs(NamedTuple):
     configs: Mapping[ConfigKey, Mapping[str, str]]
     versions: Mapping[ConfigKey, int]
+
+
+class LoadedAcls(NamedTuple):
+    acls: Mapping[ResourcePattern, Entries]
+    versions: Mapping[ResourcePattern, int]
 
 
 class Fence(NamedTuple):
@@ -143,6 +155,25 @@ async def load_configs(store: MetaStore) -> LoadedConfigs:
         if config := znodes.decode_config(path, node[0]):
             configs[key] = config
     return LoadedConfigs(configs=configs, versions=versions)
+
+
+async def load_acls(store: MetaStore) -> LoadedAcls:
+    names = await asyncio.gather(*(store.children(parent) for parent in RESOURCE_PARENTS))
+    paths = [
+        f"{parent}/{name}"
+        for parent, found in zip(RESOURCE_PARENTS, names, strict=True)
+        for name in found
+    ]
+    acls: dict[ResourcePattern, Entries] = {}
+    versions: dict[ResourcePattern, int] = {}
+    for path, node in zip(paths, await read_nodes(store, paths), strict=True):
+        if node is None:
+            continue
+        resource = resource_of_path(path)
+        versions[resource] = node[1].version
+        if entries := decode_entries(node[0]):
+            acls[resource] = entries
+    return LoadedAcls(acls=acls, versions=versions)
 
 
 async def _clients_of_users(store: MetaStore, users: Sequence[str]) -> list[ConfigKey]:

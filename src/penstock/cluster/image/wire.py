@@ -24,6 +24,15 @@ from penstock.cluster.image.image import (
     TopicImage,
 )
 from penstock.protocol.primitives import MalformedMessage
+from penstock.security.acls.index import Entries
+from penstock.security.acls.rules import (
+    AccessControlEntry,
+    AclOperation,
+    AclPermission,
+    AclResourceType,
+    PatternType,
+    ResourcePattern,
+)
 
 PAYLOAD_BYTES_MAX = 256 * 1024 * 1024  # Of JSON: some millions of partitions.
 
@@ -47,6 +56,7 @@ def encode_image(image: ClusterImage) -> bytes:
             "brokers": _brokers_value(image.brokers),
             "topics": [_topic_value(topic, distinct) for topic in image.topics.values()],
             "configs": [[*key, config] for key, config in image.configs.items()],
+            "acls": _acls_value(image.acls),
             _DISTINCT: distinct.values,
         }
     )
@@ -67,6 +77,7 @@ def decode_image(data: bytes) -> ClusterImage:
             topics={topic.name: topic for topic in topics},
             topic_names_by_id={topic.topic_id: topic.name for topic in topics},
             configs={(kind, name): config for kind, name, config in value["configs"]},
+            acls={one: found for one, found in _acls(value["acls"]).items() if found},
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise MalformedMessage(f"not a cluster image: {error!r}") from error
@@ -200,6 +211,7 @@ def _delta_value(delta: ImageDelta, distinct: _DistinctPartitions) -> dict[str, 
         "gone_topics": [name for name, topic in delta.topics.items() if topic is None],
         "partitions": by_topic,
         "configs": [[*key, config] for key, config in delta.configs.items()],
+        "acls": _acls_value(delta.acls),
     }
 
 
@@ -220,4 +232,34 @@ def _delta(value: Mapping[str, Any], distinct: Sequence[PartitionImage]) -> Imag
         topics={**{topic.name: topic for topic in topics}, **dict.fromkeys(value["gone_topics"])},
         partitions=partitions,
         configs=configs,
+        acls=_acls(value["acls"]),
     )
+
+
+def _acls_value(acls: Mapping[ResourcePattern, Entries | None]) -> list[list[object]]:
+    return [
+        [
+            one.type,
+            one.name,
+            one.pattern,
+            [[e.principal, e.host, e.operation, e.permission] for e in entries or ()],
+        ]
+        for one, entries in acls.items()
+    ]
+
+
+def _acls(value: Sequence[Any]) -> dict[ResourcePattern, Entries | None]:
+    """None: a pattern has no rules any more."""
+    found: dict[ResourcePattern, Entries | None] = {}
+    for kind, name, pattern, entries in value:
+        resource = ResourcePattern(AclResourceType(kind), str(name), PatternType(pattern))
+        found[resource] = (
+            frozenset(
+                AccessControlEntry(
+                    str(principal), str(host), AclOperation(operation), AclPermission(permission)
+                )
+                for principal, host, operation, permission in entries
+            )
+            or None
+        )
+    return found

@@ -31,7 +31,7 @@ SETTINGS: Final = (
     Setting("sasl.enabled.mechanisms", LIST, ("GSSAPI",), None, MEDIUM, PER_BROKER,
             ACTS, "The mechanisms clients may use."),
     Setting("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", None, MEDIUM, PER_BROKER,
-            INERT, "The mechanism between brokers."),
+            ACTS, "The mechanism between brokers."),
     Setting("sasl.jaas.config", PASSWORD, None, None, MEDIUM, PER_BROKER,
             ACTS, "The login of one mechanism, in JAAS form."),
     Setting("sasl.server.callback.handler.class", CLASS, None, None, MEDIUM, READ_ONLY,

@@ -32,6 +32,9 @@ _OPERATIONS = {word_of(one): one for one in AclOperation if one > AclOperation.A
 _PERMISSIONS = {word_of(one): one for one in AclPermission if one > AclPermission.ANY}
 _ROOTS = {PatternType.LITERAL: LITERAL_ROOT, PatternType.PREFIXED: PREFIXED_ROOT}
 
+# Below these are the nodes of patterns.
+RESOURCE_PARENTS = tuple(f"{root}/{word}" for root in _ROOTS.values() for word in _TYPES)
+
 # Parents before children; Kafka makes them all when an authorizer first starts.
 PERSISTENT_PATHS = (
     LITERAL_ROOT,

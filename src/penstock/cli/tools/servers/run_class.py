@@ -10,6 +10,7 @@ _TOOLS = {
     "Kafka": "server",
     "TopicCommand": "topics",
     "ConfigCommand": "configs",
+    "AclCommand": "acls",
     "ConsoleProducer": "console-producer",
     "ConsoleConsumer": "console-consumer",
     "GetOffsetShell": "get-offsets",
