@@ -164,7 +164,7 @@ class TaskBatch:
             raise UnreadableRecord(
                 f"The record {at} cannot be read: {error}. Set errors.dead.letter.queue.topic.name "
                 "to have such records written there and to go on."
-            )
+            ) from None  # Of a chain of errors the first is told, and this one says it all.
         cause = Cause(
             topic=row.topic,
             partition=row.partition,
