@@ -29,8 +29,8 @@ if TYPE_CHECKING:  # A broker alone needs none of these, and does without them i
     from penstock.broker.dispatch import Dispatcher
     from penstock.broker.membership.cluster_member import ClusterMember
     from penstock.broker.membership.forwarding import Forwarder
-    from penstock.broker.validation.gate import ValidationGate
     from penstock.broker.security.access import AccessControl, RequestRights
+    from penstock.broker.validation.gate import ValidationGate
     from penstock.net.peers import Peers
 
 

@@ -5,6 +5,7 @@ so a host decides where state lies and when time passes. TestDriver is the host 
 KafkaStreams the one on Spark.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from penstock.streams.driver.driver import TestDriver
@@ -78,7 +79,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """The host on Spark, imported when it is asked for: who tests needs neither it nor a client."""
     if name in ("KafkaStreams", "StreamsState", "StoreFollower"):
-        from penstock.streams.running import application
-
-        return getattr(application, name)
+        return getattr(import_module("penstock.streams.running.application"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.timeout(900)
 # What only a host with stages has: two of them, a way back, a global table, a clock in its state.
 FEW = ["count_recount", "foreign_key", "stream_global", "suppress_window"]
 NAMES = list(TOPOLOGIES) if IS_LONG else FEW
+FIRST_MS = 1_000_000  # A producer takes time 0 for now.
 assert sys.modules[streams_scripts.__name__] is streams_scripts
 
 
@@ -63,6 +64,6 @@ def _in_order(name: str) -> list[streams_scripts.Step]:
         script = [step for step in random_script(name, seed) if step[0] == "P"]
         if len(script) > 20 and len(played(name, script)) > 5:
             break
-    if len({step[1] for step in script}) < 2:
-        return script
-    return [(*step[:4], str(10 * at)) for at, step in enumerate(script, 1)]
+    is_of_one = len({step[1] for step in script}) < 2
+    times = [int(step[4]) if is_of_one else 10 * at for at, step in enumerate(script)]
+    return [(*step[:4], str(FIRST_MS + at)) for step, at in zip(script, times, strict=True)]

@@ -209,6 +209,8 @@ def test_the_subjects_of_an_id_are_told(registry: Registry) -> None:
     registry.answers["/schemas/ids/5/subjects"] = (200, {"no": "list"})
     with pytest.raises(RegistryUnreachable, match="does not answer like"):
         client.subjects_of(5)
+
+
 def test_a_schema_is_registered_once_and_found_with_its_version(registry: Registry) -> None:
     reference = ReferencedVersion(name="n", subject="s", version=2)
     new = NewSchema(kind=SchemaKind.JSON, text="{}", references=(reference,))

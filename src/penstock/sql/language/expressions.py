@@ -265,8 +265,8 @@ class NewStruct:
 
 
 Expression: TypeAlias = (
-    Literal | ColumnName | FieldOf | ItemOf | FunctionCall | Binary | Unary | IsNull | Between | InList
-    | Like | Case | Cast | NewArray | NewMap | NewStruct
+    Literal | ColumnName | FieldOf | ItemOf | FunctionCall | Binary | Unary | IsNull | Between
+    | InList | Like | Case | Cast | NewArray | NewMap | NewStruct
 )  # fmt: skip
 
 _OPERATORS = (Binary, Unary, IsNull, Between, InList, Like)

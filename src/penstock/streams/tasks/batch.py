@@ -164,7 +164,7 @@ class TaskBatch:
             raise UnreadableRecord(
                 f"The record {at} cannot be read: {error}. Set errors.dead.letter.queue.topic.name "
                 "to have such records written there and to go on."
-            )
+            ) from None  # Of a chain of errors the first is told, and this one says it all.
         cause = Cause(
             topic=row.topic,
             partition=row.partition,
@@ -202,8 +202,15 @@ class TaskBatch:
         return not self.work.own_format.isdisjoint(node.topics)
 
     def _memory(self, state: str) -> PagedMemory:
-        store = next(one for one in self.work.topology.stores if one.name == state)
-        return PagedMemory(self.shelf_of(state), store.key_serde, store.value_serde)
+        store = self._store(state)
+        lapses = self._changelog(store).lapses
+        return PagedMemory(self.shelf_of(state), store.key_serde, store.value_serde, lapses)
+
+    def _store(self, name: str) -> StoreSpec:
+        return next(store for store in self.work.topology.stores if store.name == name)
+
+    def _changelog(self, store: StoreSpec) -> ChangelogWriter:
+        return ChangelogWriter.of(store, self.work.topology.by_name.get(store.node))
 
     def _user_store(self, store: StoreSpec) -> PagedStore:
         self._stores[store.name] = self._memory(store.name)
@@ -227,12 +234,11 @@ class TaskBatch:
         self.shelf_of(_TASK_STATE).save(ABOUT, data)
 
     def _write_changelog(self, name: str, memory: PagedMemory) -> None:
-        work = self.work
-        store = next(one for one in work.topology.stores if one.name == name)
-        writer = ChangelogWriter.of(store, work.topology.by_name.get(store.node))
-        topic = f"{work.application_id}-{changelog_topic(store)}"
+        store = self._store(name)
+        writer, topic = self._changelog(store), changelog_topic(store)
+        topic = f"{self.work.application_id}-{topic}"
         told = store.changelog and store.kind in KEPT and not store.is_global
         for change in memory.flush():
-            rows = writer.rows(change, memory.clock, self._task.stream_time_ms) if told else ()
+            rows = writer.rows(change, self._task.stream_time_ms) if told else ()
             for key, value, at_ms in rows:
                 self.out.append(RowOut(topic, self.partition, key, value, (), at_ms))

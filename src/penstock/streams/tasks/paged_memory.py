@@ -4,7 +4,7 @@ States are decoded when they are asked for and encoded once at the end of the ba
 a key changed. What changed is told then, for the changelog.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,12 +17,16 @@ from penstock.streams.values.serdes import Serde
 ABOUT = -1  # The page that tells of the others.
 
 
+Lapses = Callable[[Any, Any, Any], dict[Any, Any]]  # The state before and after, and the clock.
+
+
 class Changed(NamedTuple):
     """A key's state before the batch, as it lay in its page, and after it."""
 
     key: bytes
     before: bytes | None
     after: Any
+    lapsed: dict[Any, Any]  # Windows that were let go meanwhile, as they were at last.
 
 
 @dataclass(slots=True)
@@ -32,12 +36,14 @@ class PagedMemory:
     shelf: PageShelf
     key_serde: Serde[Any]
     value_serde: Serde[Any] | None
+    lapses: Lapses = lambda before, after, clock: {}  # Which windows a new state has let go.
     clock: Any = None
     timers: list[Timer] = field(default_factory=list)
     _pages: Pages = field(init=False)
     _now: dict[bytes, Any] = field(default_factory=dict)  # Of the keys that were asked for.
     _touched: dict[bytes, None] = field(default_factory=dict)  # Keys that may have changed.
     _timers_of: dict[bytes, tuple[Timer, ...]] = field(default_factory=dict)
+    _lapsed: dict[bytes, dict[Any, Any]] = field(default_factory=dict)
     _about: bytes | None = None
 
     def __post_init__(self) -> None:
@@ -64,7 +70,11 @@ class PagedMemory:
 
     def put(self, key_bytes: bytes, key: Any, state: Any, timers: tuple[Timer, ...] | None) -> None:
         """Take the key's new state and timers; None is no state, and the timers it had."""
-        if state is not self.state(key_bytes):
+        before = self.state(key_bytes)
+        if state is not before:
+            gone = self.lapses(before, state, self.clock)
+            if gone:
+                self._lapsed.setdefault(key_bytes, {}).update(gone)
             self.set(key_bytes, state)
         if timers is None:
             return
@@ -92,10 +102,11 @@ class PagedMemory:
         for key in self._touched:
             after, before = self._now[key], self._pages.get(key)
             data = None if after is None else encoded(after, self.value_serde)
-            if data != before:
+            lapsed = self._lapsed.get(key, {})
+            if data != before or lapsed:
                 self._pages.put(key, data)
-                yield Changed(key, before, after)
-        self._touched = {}
+                yield Changed(key, before, after, lapsed)
+        self._touched, self._lapsed = {}, {}
         self._pages.flush()
         waiting = [(timer.at_ms, timer.side, timer.key) for timer in self.timers]
         about = encoded(
