@@ -4,22 +4,14 @@ Listeners are `http` or `https`; `ssl.*` has Kafka's names, with Confluent's wor
 certificates; HTTP Basic is what `authentication.*` asks for.
 """
 
-import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from socket import socket
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from penstock.config.listeners import split_address
 from penstock.errors import ConfigError
-from penstock.http.basic_auth import BasicAuth, read_users
-from penstock.http.server import Limits, serving
 from penstock.security.tls.contexts import TlsSettings
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
 
 LISTENER_FORM: Final = "http://host:port or https://host:port"
 ACCESS_DEFAULTS: Final = {
@@ -102,44 +94,6 @@ def read_basic(chosen: Mapping[str, str], realm: str) -> BasicSettings | None:
         roles=_words(chosen["authentication.roles"]) or ("*",),
         open_paths=_words(chosen["authentication.skip.paths"]),
     )
-
-
-def guard_of(basic: BasicSettings | None) -> BasicAuth | None:
-    """Who watches the door; None: whoever reaches the port may use the service."""
-    if basic is None:
-        return None
-    users = read_users(basic.users_file)
-    return BasicAuth(users, realm=basic.realm, roles=basic.roles, open_paths=basic.open_paths)
-
-
-def server_context(
-    tls: TlsSettings | None, listeners: Sequence[HttpListener]
-) -> ssl.SSLContext | None:
-    """For the listeners of https, if there are any; ConfigError if they cannot be served."""
-    if not any(one.scheme == "https" for one in listeners):
-        return None
-    return (tls or TlsSettings.read({})).server_context()
-
-
-@asynccontextmanager
-async def serving_all(
-    app: "ASGIApp",
-    listeners: Sequence[HttpListener],
-    sockets: Sequence[socket],
-    *,
-    tls: ssl.SSLContext | None,
-    limits: Limits | None = None,
-) -> AsyncIterator[tuple[int, ...]]:
-    """Serve on all of them for as long as it is entered; the ports, http before https."""
-    ports: tuple[int, ...] = ()
-    async with AsyncExitStack() as stack:
-        for scheme in ("http", "https"):
-            its = [s for one, s in zip(listeners, sockets, strict=True) if one.scheme == scheme]
-            if its:
-                context = tls if scheme == "https" else None
-                server = serving(app, its, tls=context, limits=limits)
-                ports += await stack.enter_async_context(server)
-        yield ports
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import resource
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from penstock.http.access import guard_of, server_context, serving_all
+from penstock.http.doors import guard_of, server_context, serving_all
 from penstock.http.server import Limits, listen
 from penstock.http.service import OpenService
 from penstock.http.signals import stop_on_signals

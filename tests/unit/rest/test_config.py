@@ -9,7 +9,7 @@ LEAST = {"bootstrap.servers": "PLAINTEXT://here:9092,there:9093"}
 
 
 def test_it_listens_on_loopback_and_8082_unless_told_otherwise() -> None:
-    assert RestConfig.of(LEAST).listeners == (("127.0.0.1", 8082),)
+    assert RestConfig.of(LEAST).listeners == (("http", "127.0.0.1", 8082),)
 
 
 def test_protocols_in_front_of_brokers_are_not_for_clients() -> None:
@@ -60,7 +60,7 @@ def test_what_belongs_to_the_registry_goes_to_the_registry() -> None:
     ("given", "words"),
     [
         ({}, "bootstrap.servers is missing"),
-        ({**LEAST, "listeners": "https://here:1"}, "https is not served yet"),
+        ({**LEAST, "listeners": "ftp://here:1"}, "https://host:port"),
         ({**LEAST, "listeners": " , "}, "listeners is empty"),
         ({**LEAST, "listeners": "ftp://here:1"}, "write http://host:port"),
         ({**LEAST, "consumer.instance.timeout.ms": "soon"}, "not a whole number"),

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from penstock.http.access import server_context, serving_all
+from penstock.http.doors import server_context, serving_all
 from penstock.http.server import listen
 from penstock.http.signals import stop_on_signals
 from penstock.platform.services.keeper import ServiceKeeper

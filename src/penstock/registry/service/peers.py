@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from penstock.config.listeners import ANY_ADDRESS
 from penstock.errors import ConfigError
-from penstock.http.access import server_context
+from penstock.http.doors import server_context
 from penstock.registry.election import InstanceIdentity
 from penstock.registry.service.config import RegistryConfig
 from penstock.registry.service.forwarding import ForwardSettings

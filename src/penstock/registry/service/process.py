@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
 from penstock.errors import RetriableError
-from penstock.http.access import guard_of, serving_all
+from penstock.http.doors import guard_of, serving_all
 from penstock.http.server import listen
 from penstock.http.service import OpenService
 from penstock.http.signals import stop_on_signals
