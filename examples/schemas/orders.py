@@ -13,8 +13,7 @@ import argparse
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock import Admin, Consumer, NewTopic, Producer
-from penstock.schemas.serializers import AvroDeserializer, AvroSerializer
+from penstock import Admin, AvroDeserializer, AvroSerializer, Consumer, NewTopic, Producer
 
 TOPIC = "orders.avro"
 SCHEMA = """
