@@ -13,8 +13,7 @@ import argparse
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock import Admin, Consumer, NewTopic, Producer
-from penstock.schemas.serializers import AvroDeserializer, AvroSerializer
+from penstock import Admin, AvroDeserializer, AvroSerializer, Consumer, NewTopic, Producer
 
 TOPIC = "orders.avro"
 SCHEMA = """
@@ -78,7 +77,7 @@ def main() -> None:
     options = parser.parse_args()
     with Admin({"bootstrap.servers": options.bootstrap_server}) as admin:
         if TOPIC not in {one.name for one in admin.list_topics()}:
-            admin.create_topics([NewTopic(TOPIC)])
+            admin.create_topics([NewTopic(name=TOPIC)])
     produce(options.bootstrap_server, options.schema_registry)
     for order in consume(options.bootstrap_server, options.schema_registry, len(ORDERS)):
         print(order)

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
         TopicPartition,
     )
     from penstock.errors import PenstockError
+    from penstock.schemas.serializers.avro import AvroDeserializer, AvroSerializer
+    from penstock.schemas.serializers.json_schema import (
+        JsonSchemaDeserializer,
+        JsonSchemaSerializer,
+    )
+    from penstock.schemas.serializers.protobuf import ProtobufDeserializer, ProtobufSerializer
 
 __version__ = "0.1.0"
 
@@ -34,11 +40,15 @@ __all__ = [
     "Admin",
     "AsyncConsumer",
     "AsyncProducer",
+    "AvroDeserializer",
+    "AvroSerializer",
     "ConfigChange",
     "ConfigResource",
     "Consumer",
     "ConsumerRecord",
     "ConsumerRecords",
+    "JsonSchemaDeserializer",
+    "JsonSchemaSerializer",
     "NewPartitions",
     "NewTopic",
     "OffsetAndMetadata",
@@ -47,6 +57,8 @@ __all__ = [
     "PenstockError",
     "Producer",
     "ProducerRecord",
+    "ProtobufDeserializer",
+    "ProtobufSerializer",
     "RecordHeaders",
     "RecordMetadata",
     "ResourceType",
@@ -58,11 +70,15 @@ _HOMES = {
     "Admin": "client.admin",
     "AsyncConsumer": "client.aio",
     "AsyncProducer": "client.aio",
+    "AvroDeserializer": "schemas.serializers.avro",
+    "AvroSerializer": "schemas.serializers.avro",
     "ConfigChange": "client.operations.configs",
     "ConfigResource": "client.operations.configs",
     "Consumer": "client.consumer.consumer",
     "ConsumerRecord": "client.values",
     "ConsumerRecords": "client.values",
+    "JsonSchemaDeserializer": "schemas.serializers.json_schema",
+    "JsonSchemaSerializer": "schemas.serializers.json_schema",
     "NewPartitions": "client.operations.topics",
     "NewTopic": "client.operations.topics",
     "OffsetAndMetadata": "client.values",
@@ -71,6 +87,8 @@ _HOMES = {
     "PenstockError": "errors",
     "Producer": "client.producer.producer",
     "ProducerRecord": "client.values",
+    "ProtobufDeserializer": "schemas.serializers.protobuf",
+    "ProtobufSerializer": "schemas.serializers.protobuf",
     "RecordHeaders": "client.headers",
     "RecordMetadata": "client.values",
     "ResourceType": "client.operations.configs",

@@ -28,6 +28,14 @@ CLIENTS = {
     "AsyncProducer": "client.aio",
     "AsyncConsumer": "client.aio",
 }
+SERIALIZERS = {
+    "AvroSerializer": "schemas.serializers.avro",
+    "AvroDeserializer": "schemas.serializers.avro",
+    "JsonSchemaSerializer": "schemas.serializers.json_schema",
+    "JsonSchemaDeserializer": "schemas.serializers.json_schema",
+    "ProtobufSerializer": "schemas.serializers.protobuf",
+    "ProtobufDeserializer": "schemas.serializers.protobuf",
+}
 VALUES = {
     "ProducerRecord": "client.values",
     "RecordMetadata": "client.values",
@@ -48,9 +56,6 @@ VALUES = {
 MORE = {
     "client.values": ("Node", "PartitionInfo", "MetricName", "Metric"),
     "client.serialization": ("Serializer", "Deserializer"),
-    "schemas.serializers.avro": ("AvroSerializer", "AvroDeserializer"),
-    "schemas.serializers.json_schema": ("JsonSchemaSerializer", "JsonSchemaDeserializer"),
-    "schemas.serializers.protobuf": ("ProtobufSerializer", "ProtobufDeserializer"),
     "schemas.registry_client": ("RegistryClient", "ReferencedVersion", "RegisteredSchema"),
     "client.consumer.rebalance": ("RebalanceListener",),
     "client.interceptors": ("ProducerInterceptor", "ConsumerInterceptor"),
@@ -135,6 +140,8 @@ def api_document(formats: Iterable[str]) -> str:
     parts = [HEAD]
     parts += [_class(_Module.read(module), name) for name, module in CLIENTS.items()]
     parts.append(_FORMATS_HEAD + "".join(f"| `{w}` | {_PYTHON_TYPES[w]} |\n" for w in formats))
+    parts.append("\n## Serializers\n\n")
+    parts += [_class(_Module.read(module), name, level=3) for name, module in SERIALIZERS.items()]
     parts.append("\n## Records, offsets, topics\n\n")
     parts += [_class(_Module.read(module), name, level=3) for name, module in VALUES.items()]
     for module, names in MORE.items():

@@ -199,7 +199,8 @@ def unknown_key(message: str) -> str | None:
 
 def unknown_key_error(key: str, role: Role) -> ConfigError:
     """Tell a key that nobody knows, with the nearest one that exists."""
-    near = difflib.get_close_matches(key, sorted(known_keys(role)), n=1, cutoff=0.7)
+    known = known_keys(role) | _OF_REGISTRY | {f"{_REGISTRY_PREFIX}url"}
+    near = difflib.get_close_matches(key, sorted(known), n=1, cutoff=0.7)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return ConfigError(f"{key!r} is not a setting of a {role}.{hint}")
 
@@ -208,8 +209,7 @@ def known_keys(role: Role) -> set[str]:
     """Every key of Kafka's documentation that a client of this role takes."""
     changed = {key for key, (roles, _) in _CHANGED.items() if role in roles}
     same = {key for key, roles in _SAME.items() if role in roles}
-    registry = _OF_REGISTRY | {f"{_REGISTRY_PREFIX}url"}
-    return changed | same | set(_OURS[role]) | _WITHOUT_EFFECT | registry
+    return changed | same | set(_OURS[role]) | _WITHOUT_EFFECT
 
 
 def without_effect(key: str) -> bool:

@@ -5,7 +5,13 @@ import re
 import pytest
 
 import penstock
-from penstock.client.documented import CLIENTS, VALUES, api_document, public_methods
+from penstock.client.documented import (
+    CLIENTS,
+    SERIALIZERS,
+    VALUES,
+    api_document,
+    public_methods,
+)
 from penstock.client.serialization import FORMATS
 
 PAGE = api_document(FORMATS)
@@ -20,7 +26,7 @@ def section(name: str) -> str:
 
 def test_everything_that_the_package_offers_has_its_part() -> None:
     offered = {name for name in penstock.__all__ if not name.startswith("_")}
-    assert offered == {*CLIENTS, *VALUES}
+    assert offered == {*CLIENTS, *SERIALIZERS, *VALUES}
     for name in offered:
         assert section(name).strip().partition("\n")[0].endswith((".", ":")), name
 

@@ -1,7 +1,7 @@
 """JSON under a JSON Schema: the document itself, checked before it is written.
 
-`jsonschema-rs` checks, in Rust and within bounds: a pattern takes time in proportion to the text,
-and what a schema refers to is among its references or nowhere, never fetched from the network.
+`jsonschema-rs` checks, in Rust and within bounds: a pattern gives up after so many steps, and what
+a schema refers to is among its references or nowhere, never fetched from the network.
 """
 
 import json
@@ -18,6 +18,7 @@ from penstock.schemas.wire_header import HEADER_BYTES, read_header, write_header
 
 _HOME = "http://schema.invalid/"  # Where a schema without an address is; nobody goes there.
 _TOLD_CHARACTERS_MAX = 500
+_STEPS_MAX = 100_000  # A pattern that must go back more often than this does not match.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ def json_validator(stored: StoredSchema) -> jsonschema_rs.Validator:
             schema,
             base_uri=home,
             retriever=_retriever(documents, home),
-            pattern_options=jsonschema_rs.RegexOptions(),
+            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_STEPS_MAX),
         )
     except (ValueError, RecursionError, jsonschema_rs.ValidationError) as error:
         raise SchemaError(f"this is not a JSON schema: {error}") from error

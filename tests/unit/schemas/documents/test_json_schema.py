@@ -97,7 +97,15 @@ def test_bad_bytes_are_refused(data: bytes) -> None:
         documents({}).decode(b"\x00\x00\x00\x00\x03" + data)
 
 
-def test_a_pattern_takes_no_more_time_than_its_text_is_long() -> None:
-    codec = documents({"pattern": "^(a+)+$"})
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(?!b)(a+)+$", r"^((a|aa)+)\1c$"])
+def test_a_pattern_cannot_take_for_ever(pattern: str) -> None:
+    codec = documents({"pattern": pattern})
     with pytest.raises(EncodeError):
-        codec.encode("a" * 50_000 + "b")
+        codec.encode("a" * 20_000 + "b")
+
+
+def test_a_pattern_may_look_ahead() -> None:
+    codec = documents({"pattern": "^(?!tmp)"})
+    codec.encode("orders")
+    with pytest.raises(EncodeError, match="does not match"):
+        codec.encode("tmp-orders")
