@@ -47,7 +47,8 @@ async def serving_rest(config: RestConfig) -> AsyncIterator[tuple[int, ...]]:
         proxy = await stack.enter_async_context(Proxy.open(config))
         app = await stack.enter_async_context(application(proxy))
         limits = Limits(connections_max=config.streams_max + _OTHER_CONNECTIONS)
-        ports = await stack.enter_async_context(serving(app, listeners, limits=limits))
+        server = serving(app, listeners, limits=limits, with_sockets=True)
+        ports = await stack.enter_async_context(server)
         stack.callback(proxy.stopping.set)
         log.info("Server started, listening for requests on port %s", ", ".join(map(str, ports)))
         yield ports
