@@ -13,7 +13,9 @@ import selectors
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 
 from bench.load import HOST, LoadError, Measured, Stopwatch, connect
 
@@ -88,7 +90,7 @@ def readers(port: int, topic: str, *, count: int, record_bytes: int, streams: in
     watch = Stopwatch()
     for number in range(1, count + 1):
         producing.sendall(b"%x\r\n%b\r\n" % (len(record), record))
-        crowd.pump_until(lambda n=number: crowd.events == n * streams, f"record {number} in all")  # type: ignore[misc]
+        crowd.pump_until(partial(crowd.has, number * streams), f"record {number} in all")
     return watch.measured(moved_bytes=count * streams * record_bytes, requests=count * streams)
 
 
@@ -103,9 +105,12 @@ class _Crowd:
             connection.setblocking(False)
             self._selector.register(connection, selectors.EVENT_READ)
 
-    def pump_until(self, condition: "object", what: str) -> None:
+    def has(self, events: int) -> bool:
+        return self.events == events
+
+    def pump_until(self, condition: Callable[[], bool], what: str) -> None:
         deadline_s = time.monotonic() + READY_SECONDS_MAX
-        while not condition():  # type: ignore[operator]
+        while not condition():
             if time.monotonic() > deadline_s:
                 raise LoadError(f"{what}: begun {self.begun}, events {self.events}")
             for key, _ in self._selector.select(1.0):

@@ -47,7 +47,12 @@ async def serving_rest(config: RestConfig) -> AsyncIterator[tuple[int, ...]]:
             stack.callback(listener.close)
         opened = await stack.enter_async_context(open_service(config))
         server = serving_all(
-            opened.app, config.listeners, sockets, tls=opened.tls, limits=limits_of(config)
+            opened.app,
+            config.listeners,
+            sockets,
+            tls=opened.tls,
+            limits=limits_of(config),
+            with_sockets=True,
         )
         ports = await stack.enter_async_context(server)
         stack.callback(opened.end_streams)

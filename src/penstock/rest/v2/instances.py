@@ -165,13 +165,17 @@ class ConsumerInstances:
         given = {**_DEFAULTS, **self._config.consumer, "group.id": group}
         if wanted.offset_reset is not None:
             given["auto.offset.reset"] = wanted.offset_reset
-        settings = self._settings(wanted, given.pop("enable.auto.commit", "true"))
+        settings = self._settings(wanted, given.get("enable.auto.commit", "true"))
+        # The instance commits by itself, what was handed out and nothing else.
+        given["enable.auto.commit"] = "false"
+
+        def make() -> Consumer[bytes, bytes]:
+            return Consumer(given)
+
         try:
-            # The instance commits by itself, what was handed out and nothing else.
-            consumer: Consumer[bytes, bytes] = Consumer({**given, "enable.auto.commit": "false"})
+            return ConsumerInstance(make, settings, decode)
         except ConfigError as error:
             raise InvalidConsumerConfig(f"Invalid consumer configuration: {error}") from error
-        return ConsumerInstance(consumer, settings, decode)
 
     def _settings(self, wanted: InstanceRequest, auto_commit: str) -> InstanceSettings:
         """What the request says, else what the proxy was told."""

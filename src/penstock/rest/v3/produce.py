@@ -15,11 +15,12 @@ from penstock.errors import PenstockError
 from penstock.http.errors import HttpError
 from penstock.http.handlers import Receive, Request, Response, Route, Scope, Send
 from penstock.rest.errors import BadRequest, UnprocessableRequest, translate
-from penstock.rest.json_text import answer, check_media, loads, read_document
+from penstock.rest.json_text import loads
 from penstock.rest.payloads.plain import load_json
 from penstock.rest.producing import Outcome, Outgoing, StoredAt
 from penstock.rest.proxy import Proxy
 from penstock.rest.v3.asking import links_of, objects, segment
+from penstock.rest.v3.bodies import answer, check_media, read_document
 from penstock.rest.v3.links import Document
 from penstock.rest.v3.sent_records import (
     Receipts,

@@ -16,10 +16,10 @@ from penstock.http.handlers import Request, Response, Route
 from penstock.records.record import Record
 from penstock.rest.brokers import Brokers
 from penstock.rest.errors import BadRequest
-from penstock.rest.json_text import media_of
 from penstock.rest.payloads.plain import dump_json
 from penstock.rest.proxy import Proxy
 from penstock.rest.v3.asking import links_of, number, segment
+from penstock.rest.v3.bodies import media_of
 from penstock.rest.v3.links import Document, Links, with_query
 from penstock.rest.v3.reading import ReadSlice, find_offset, read_slice
 from penstock.rest.v3.shown_records import RecordView, ShownFormats
