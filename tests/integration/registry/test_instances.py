@@ -150,7 +150,12 @@ def test_every_instance_takes_writes_and_the_leader_makes_them(
 ) -> None:
     leader, (second, third) = instances.leader(), instances.others()
     made = [(one, schema()) for one in (second, leader, third)]
-    answered = {body["schema"]: register(one, body) for one, body in made}
+    answered = {}
+    for one, body in made:
+        schema_id = answered[body["schema"]] = register(one, body)
+        # Whoever was asked knows what it answered, though another one wrote it.
+        status, told = ask(one, "GET", f"/schemas/ids/{schema_id}")
+        assert (status, json.loads(told["schema"])) == (200, json.loads(body["schema"]))
     for one in instances.all:
         for schema_id in answered.values():
             path = f"/schemas/ids/{schema_id}"

@@ -70,7 +70,7 @@ async def _serving(config: RegistryConfig) -> AsyncIterator["set[asyncio.Future[
         store, following = await stack.enter_async_context(_followed(topic, config, leadership))
         identity = own_identity(config, [one.getsockname()[1] for _, one in listeners])
         failure = await stack.enter_async_context(taking_part(config, identity, leadership))
-        writes = LeaderWrites(leadership, forward_settings(config, contexts.client))
+        writes = LeaderWrites(store, leadership, forward_settings(config, contexts.client))
         app = application(store, writes, guard, names)
         ports: list[int] = []
         for scheme in ("http", "https"):
