@@ -21,7 +21,9 @@ from tests.support.registry import RegistryProcess
 from tests.support.waiting import eventually
 
 from penstock.client.consumer.consumer import Consumer
+from penstock.client.operations.membership import GroupMembership, GroupProtocol
 from penstock.client.values import TopicPartition
+from penstock.client.wire.cluster import ClusterClient
 
 MEDIA = "application/vnd.schemaregistry.v1+json"
 SESSION_MS = 3000  # A pause must outlast it; a busy machine should not.
@@ -117,9 +119,9 @@ def register(registry: RegistryProcess, body: dict[str, str]) -> int:
     return int(told["id"])
 
 
-def written(broker: BrokerProcess) -> list[tuple[int, str]]:
+def written(broker: BrokerProcess, topic: str) -> list[tuple[int, str]]:
     """Every id with its schema in the order of the topic, whatever became of it later."""
-    at = TopicPartition("_schemas", 0)
+    at = TopicPartition(topic, 0)
     found: list[tuple[int, str]] = []
     with Consumer({"bootstrap.servers": broker.address, "auto.offset.reset": "earliest"}) as reader:
         reader.assign([at])
@@ -133,9 +135,9 @@ def written(broker: BrokerProcess) -> list[tuple[int, str]]:
     return found
 
 
-def check(broker: BrokerProcess, answered: dict[str, int]) -> None:
+def check(broker: BrokerProcess, answered: dict[str, int], topic: str = "_schemas") -> None:
     """No id has two schemas, no schema two ids, and nothing that was answered is missing."""
-    pairs = set(written(broker))
+    pairs = set(written(broker, topic))
     assert len({schema_id for schema_id, _ in pairs}) == len(pairs)
     assert len({text for _, text in pairs}) == len(pairs)
     kept = {json.loads(text)["name"]: schema_id for schema_id, text in pairs}
@@ -148,7 +150,12 @@ def test_every_instance_takes_writes_and_the_leader_makes_them(
 ) -> None:
     leader, (second, third) = instances.leader(), instances.others()
     made = [(one, schema()) for one in (second, leader, third)]
-    answered = {body["schema"]: register(one, body) for one, body in made}
+    answered = {}
+    for one, body in made:
+        schema_id = answered[body["schema"]] = register(one, body)
+        # Whoever was asked knows what it answered, though another one wrote it.
+        status, told = ask(one, "GET", f"/schemas/ids/{schema_id}")
+        assert (status, json.loads(told["schema"])) == (200, json.loads(body["schema"]))
     for one in instances.all:
         for schema_id in answered.values():
             path = f"/schemas/ids/{schema_id}"
@@ -233,6 +240,42 @@ def test_a_leader_that_was_paused_and_wakes_cannot_write_any_more(
     instances.alive.append(old)
     instances.leader()
     check(broker, answered)
+
+
+def test_two_that_lead_at_the_same_time_give_no_id_twice(
+    broker: BrokerProcess, tmp_path: Path
+) -> None:
+    """One was put out of the group and does not notice before its next heartbeat."""
+    shared = {"kafkastore.topic": "_two", "schema.registry.group.id": "two"}
+    slow = {
+        "kafkagroup.session.timeout.ms": "1200000",
+        "kafkagroup.heartbeat.interval.ms": "900000",
+    }
+    quick = {"kafkagroup.heartbeat.interval.ms": "300"}
+    protocol = GroupProtocol(group_id="two", protocol_type="sr", protocol="v0")
+    with (
+        RegistryProcess(tmp_path / "first", broker.address, {**shared, **slow}) as first,
+        RegistryProcess(tmp_path / "second", broker.address, {**shared, **quick}) as second,
+        ClusterClient(broker.address) as cluster,
+    ):
+        first.start()
+        answered = {}
+        body = schema()
+        answered[body["schema"]] = register(first, body)
+        outsider = GroupMembership(cluster, protocol)
+        assert outsider.evict(lambda told: str(first.port).encode() in told) == 1
+        second.start()
+        leads = f"The leader is {second.url} (this instance)"
+        eventually(lambda: leads in second.log, timeout_s=PATIENCE_S)
+        assert said_leader(first) == first.url
+        for _ in range(10):
+            for one in (first, second):
+                body = schema()
+                answered[body["schema"]] = register(one, body)
+        assert "Term begun" in first.log
+        assert "Term begun" in second.log
+        assert "two schemas may get one id" not in first.log + second.log
+    check(broker, answered, "_two")
 
 
 def test_an_instance_that_may_not_lead_waits_for_one_that_may(

@@ -1,14 +1,17 @@
 """Writes go to the leader: done here if this instance leads, else passed on as they came.
 
-A request that was passed on carries `X-Forward: true` and is not passed on again. One that could
-not be handed over, because nobody listens there any more, waits for the next leader; one that was
-handed over and not answered is told to the client, since it may have been carried out.
+A request that was passed on carries `X-Forward: true` and is not passed on again. Its answer says
+how far the leader had read then, and goes out when we have read as far: whoever asks here next
+finds what he has made. A request that could not be handed over, because nobody listens there any
+more, waits for the next leader; one that was handed over and not answered is told to the client,
+since it may have been carried out.
 """
 
 import asyncio
 import http.client
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,15 +21,17 @@ from penstock.http.handlers import Request, Response
 from penstock.registry import errors
 from penstock.registry.election import InstanceIdentity
 from penstock.registry.service.leadership import Leadership
-from penstock.registry.service.store import NotLeading
+from penstock.registry.service.store import NotLeading, SchemaStore
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 Shortcut: TypeAlias = Callable[[Request], Awaitable[Response | None]]
 
 FORWARDED = "X-Forward"
 _CARRIED = ("accept", "authorization", "content-type")
+POSITION = "X-Penstock-Position"
 _ANSWER_BYTES_MAX = 64 << 20
 _PAUSE_S = 0.1
+_FORWARDS_MAX = 32
 
 
 class NotDelivered(PenstockError):
@@ -45,9 +50,13 @@ class ForwardSettings:
 class LeaderWrites:
     """Wraps the handlers that write."""
 
-    def __init__(self, leadership: Leadership, settings: ForwardSettings) -> None:
+    def __init__(
+        self, store: SchemaStore, leadership: Leadership, settings: ForwardSettings
+    ) -> None:
+        self._store = store
         self._leadership = leadership
         self._settings = settings
+        self._threads = ThreadPoolExecutor(_FORWARDS_MAX, thread_name_prefix="registry-forward")
 
     def by_leader(self, handle: Handler, *, known: Shortcut | None = None) -> Handler:
         """The handler, run where the leader is; `known` may answer where there is nothing to do."""
@@ -68,7 +77,7 @@ class LeaderWrites:
         while asyncio.get_running_loop().time() < deadline_s:
             try:
                 if self._leadership.is_leading():
-                    return await handle(request)
+                    return self._told_position(request, await handle(request))
                 leader = self._leadership.leader
                 if leader is not None and not self._leadership.is_chosen:
                     return await self._forward(request, leader)
@@ -82,14 +91,20 @@ class LeaderWrites:
             await asyncio.sleep(_PAUSE_S)  # Who leads is about to be told.
         raise failure
 
+    def _told_position(self, request: Request, answer: Response) -> Response:
+        if _is_forwarded(request):
+            answer.headers[POSITION] = str(self._store.position)
+        return answer
+
     async def _forward(self, request: Request, leader: InstanceIdentity) -> Response:
-        if request.headers.get(FORWARDED, "").lower() == "true":
+        if _is_forwarded(request):
             raise errors.leader_unknown()
         path = request.scope["path"]  # As it was sent: see http/paths.py.
         query = request.scope["query_string"].decode("latin-1")
         carried = (*_CARRIED, *(name.lower() for name in self._settings.headers))
         headers = {name: request.headers[name] for name in carried if name in request.headers}
-        return await asyncio.to_thread(
+        answer, position = await asyncio.get_running_loop().run_in_executor(
+            self._threads,
             self._ask,
             leader,
             request.method,
@@ -97,10 +112,13 @@ class LeaderWrites:
             await read_body(request),
             {**headers, FORWARDED: "true"},
         )
+        if position.isdecimal() and len(position) < 20:  # Confluent's say nothing of it.
+            await self._store.wait_until_read(int(position), self._settings.timeout_s)
+        return answer
 
     def _ask(
         self, leader: InstanceIdentity, method: str, path: str, body: bytes, headers: dict[str, str]
-    ) -> Response:
+    ) -> tuple[Response, str]:
         connection = self._connection(leader)
         try:
             try:
@@ -114,7 +132,8 @@ class LeaderWrites:
             except (OSError, http.client.HTTPException) as error:
                 raise errors.forwarding_failed(f"{leader.url} did not answer: {error}") from error
             media = answer.getheader("content-type")
-            return Response(content, status_code=answer.status, media_type=media)
+            made = Response(content, status_code=answer.status, media_type=media)
+            return made, answer.getheader(POSITION) or ""
         finally:
             connection.close()
 
@@ -126,3 +145,7 @@ class LeaderWrites:
                 leader.host, leader.port, timeout=timeout_s, context=context
             )
         return http.client.HTTPConnection(leader.host, leader.port, timeout=timeout_s)
+
+
+def _is_forwarded(request: Request) -> bool:
+    return request.headers.get(FORWARDED, "").lower() == "true"

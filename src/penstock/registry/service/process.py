@@ -91,7 +91,7 @@ async def open_service(
         taking_part(config, identity, leadership) as failure,
         _first_of(following, failure) as failing,
     ):
-        writes = LeaderWrites(leadership, forward_settings(config, contexts.client))
+        writes = LeaderWrites(store, leadership, forward_settings(config, contexts.client))
         app = application(store, writes, guard, names)
         yield OpenService(app=app, failing=failing, tls=contexts.server)
 

@@ -12,7 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TypeVar
 
 from penstock.client.wire.fenced_writer import WriteOutcomeUnknown, WriterFenced
@@ -95,6 +95,17 @@ class SchemaStore:
         async with self._still:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._thread, decide, self.state)
+
+    @property
+    def position(self) -> int:
+        """The offset up to which the topic has been read."""
+        return self._next
+
+    async def wait_until_read(self, position: int, timeout_s: float) -> None:
+        """Until all before a position has been read, or the time is over."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._read_past(position - 1)
 
     async def find_done(self, decide: Callable[[RegistryState], D]) -> D | None:
         """The decision, if there is nothing to write; None: whoever leads must decide."""

@@ -103,7 +103,8 @@ class Registry:
         )
         self.following = asyncio.create_task(self.store.follow())
         await self.store.catch_up()
-        writes = LeaderWrites(self.leadership, ForwardSettings(timeout_s=self._timeout_s))
+        forwards = ForwardSettings(timeout_s=self._timeout_s)
+        writes = LeaderWrites(self.store, self.leadership, forwards)
         transport = httpx.ASGITransport(application(self.store, writes, self._guard))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://registry")
         return self
