@@ -82,7 +82,7 @@ def _explained(taken: TakenPort) -> CommandError:
     door = taken.door
     host = door.host or "localhost"
     return CommandError(
-        f"The demo's {door.service} cannot listen on {host}:{door.port}, the port is taken. Stop "
+        f"The demo's {door.service} cannot listen on {host}:{door.port}, {taken.reason}. Stop "
         "what listens there, or choose another address: "
         f"{VARIABLES[door.service]}={host}:{door.port + 1} make run"
     )

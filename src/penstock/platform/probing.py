@@ -16,6 +16,7 @@ from penstock.errors import CommandError, ProtocolError
 from penstock.platform.settings import Door
 
 _TIMEOUT_S = 2.0
+_PORT_MAX = 65_535
 _ANSWER_BYTES_MAX = 65_536
 
 
@@ -28,14 +29,15 @@ class DoorAnswer:
 
 
 class TakenPort(CommandError):
-    """Somebody else listens where one of our services is to listen."""
+    """One of our services cannot listen where it is to listen."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, reason: str) -> None:
         super().__init__(
-            f"The {door.service} cannot listen on {door.host or '*'}:{door.port}, the port is "
-            f"taken: stop what listens there, or write another address in {door.setting}."
+            f"The {door.service} cannot listen on {door.host or '*'}:{door.port}, {reason}: stop "
+            f"what listens there, or write another address in {door.setting}."
         )
         self.door = door
+        self.reason = reason
 
 
 AWAY = DoorAnswer(is_ready=False)
@@ -44,22 +46,26 @@ READY = DoorAnswer(is_ready=True)
 
 def is_free(host: str, port: int) -> bool:
     """Whether one may listen there."""
-    if not 0 < port <= 65_535:
-        return False
+    return 0 < port <= _PORT_MAX and _obstacle(host, port) is None
+
+
+def refuse_taken(door: Door) -> None:
+    """TakenPort if one cannot listen at a door."""
+    reason = _obstacle(door.host, door.port)
+    if reason is not None:
+        raise TakenPort(door, reason)
+
+
+def _obstacle(host: str, port: int) -> str | None:
+    """Why one cannot listen there, in the system's words; None: one can."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except OSError:
-            return False
-    return True
-
-
-def refuse_taken(door: Door) -> None:
-    """TakenPort if one cannot listen at a door."""
-    if not is_free(door.host, door.port):
-        raise TakenPort(door)
+        except OSError as error:
+            return (error.strerror or str(error)).lower()
+    return None
 
 
 def ask(door: Door) -> DoorAnswer:
@@ -89,7 +95,8 @@ def _ask_port(door: Door) -> DoorAnswer:
 
 def _ask_service(door: Door) -> DoorAnswer:
     """Ready or not yet, and in both cases what it says is wrong."""
-    ready, health = _get(door, "/-/ready"), _get(door, "/-/health")
+    ready = _get(door, "/-/ready")
+    health = None if ready is None else _get(door, "/-/health")
     if ready is None or health is None:
         return AWAY
     problem = None if health[0] == 200 else _problem(health[1])

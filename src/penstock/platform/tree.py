@@ -122,8 +122,10 @@ class ProcessTree:
                 self._look()
                 stop.wait(_LOOK_S if self.is_up else _LOOK_AT_START_S)
         finally:
-            self._end(hurry)
+            killed = self._end(hurry)
             self._directory.leave()
+            for name in killed:
+                self._report(f"{name} did not stop within {_STOP_S:g} s and was killed.")
 
     @property
     def state(self) -> TreeState:
@@ -217,15 +219,16 @@ class ProcessTree:
         elif self.is_up and now.is_ready and (before.problem or not before.is_ready):
             self._report(f"{door.service} answers again at {door.address}.")
 
-    def _end(self, hurry: threading.Event | None) -> None:
-        """Who was started last ends first; what comes in between may not stop that."""
+    def _end(self, hurry: threading.Event | None) -> list[str]:
+        """Who was started last ends first; the names of those that would not, unless in a hurry."""
+        unwilling = []
         for one in reversed(self._processes):
-            if one.process is None:
-                continue
-            killed = end_processes([one.process], timeout_s=_STOP_S, hurry=hurry)
+            processes = [] if one.process is None else [one.process]
+            killed = end_processes(processes, timeout_s=_STOP_S, hurry=hurry)
             if killed and (hurry is None or not hurry.is_set()):
-                self._report(f"{one.plan.name} did not stop within {_STOP_S:g} s and was killed.")
+                unwilling.append(one.plan.name)
             one.process = None
+        return unwilling
 
     def _write(self) -> None:
         """Keep the state file true; a full disk is no reason to end what runs."""

@@ -1,5 +1,6 @@
 """Doors that are taken, that nobody answers, and that answer with nonsense."""
 
+import contextlib
 import socket
 import threading
 from collections.abc import Iterator
@@ -22,16 +23,20 @@ def answering(*answers: bytes) -> Iterator[int]:
     with socket.create_server((HOST, 0)) as server:
 
         def serve() -> None:
-            for answer in answers:
-                connection, _ = server.accept()
-                with connection:
-                    connection.recv(65_536)
-                    connection.sendall(answer)
+            with contextlib.suppress(OSError):  # Nobody may come for the rest of the answers.
+                for answer in answers:
+                    connection, _ = server.accept()
+                    with connection:
+                        connection.recv(65_536)
+                        connection.sendall(answer)
 
         thread = threading.Thread(target=serve)
         thread.start()
-        yield server.getsockname()[1]
-        thread.join()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 OK = b"HTTP/1.1 200 OK\r\n\r\n{}"
@@ -44,8 +49,15 @@ def test_a_taken_port_is_refused_with_the_setting_to_change() -> None:
         port = server.getsockname()[1]
         with pytest.raises(TakenPort, match=f"rest cannot listen on {HOST}:{port}") as told:
             refuse_taken(door(port))
+    assert "address already in use: stop" in str(told.value)
     assert "rest.listeners" in str(told.value)
     assert told.value.door.port == port
+
+
+def test_a_host_that_is_not_ours_is_told_as_such() -> None:
+    foreign = Door(service="rest", setting="x", protocol="http", host="192.0.2.1", port=8082)
+    with pytest.raises(TakenPort, match="cannot assign requested address"):
+        refuse_taken(foreign)
 
 
 def test_a_free_port_is_free_and_what_is_no_port_is_not() -> None:
