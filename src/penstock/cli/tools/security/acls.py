@@ -43,7 +43,8 @@ def main(argv: Sequence[str]) -> int:
             _add(admin, options)
         elif options.remove:
             _remove(admin, options)
-        _list(admin, options)
+        else:
+            _list(admin, options)
     return 0
 
 
@@ -52,8 +53,28 @@ def _add(admin: Admin, options: argparse.Namespace) -> None:
         if resource.pattern not in (PatternType.LITERAL, PatternType.PREFIXED):
             raise CommandError("A '--resource-pattern-type' value of 'any' or 'match' cannot add.")
         pattern = ResourcePattern(resource.type, resource.name or "", resource.pattern)
-        print(f"Adding ACLs for resource `{pattern_text(pattern)}`: \n {_lines(entries)}\n")
-        admin.create_acls([AclBinding(pattern, entry) for entry in entries])
+        new = _without_known(admin, resource, pattern, entries)
+        if new:
+            print(f"Adding ACLs for resource `{pattern_text(pattern)}`: \n {_lines(new)}\n")
+            admin.create_acls([AclBinding(pattern, entry) for entry in new])
+
+
+def _without_known(
+    admin: Admin,
+    resource: ResourceFilter,
+    pattern: ResourcePattern,
+    entries: Iterable[AccessControlEntry],
+) -> list[AccessControlEntry]:
+    """The rules that are not there yet; the others are told of."""
+    known = {rule.entry for rule in admin.describe_acls(AclBindingFilter(resource=resource))}
+    new: list[AccessControlEntry] = []
+    for entry in entries:
+        if entry in known:
+            rule = f"(pattern={pattern_text(pattern)}, entry={entry_text(entry)})"
+            print(f"Acl {rule} already exists.")
+        else:
+            new.append(entry)
+    return new
 
 
 def _remove(admin: Admin, options: argparse.Namespace) -> None:
@@ -80,7 +101,7 @@ def _confirmed(question: str) -> bool:
 
 
 def _list(admin: Admin, options: argparse.Namespace) -> None:
-    resources = _resources(options) or [ResourceFilter(pattern=_pattern_type(options))]
+    resources = _resources(options) or [ResourceFilter()]
     found: dict[ResourcePattern, list[AccessControlEntry]] = {}
     for resource in resources:
         for rule in admin.describe_acls(AclBindingFilter(resource=resource)):
@@ -101,7 +122,7 @@ def _list(admin: Admin, options: argparse.Namespace) -> None:
 
 def _print_all(found: Iterable[tuple[ResourcePattern, list[AccessControlEntry]]]) -> None:
     for resource, entries in found:
-        print(f"Current ACLs for resource `{pattern_text(resource)}`: \n {_lines(entries)}\n")
+        print(f"Current ACLs for resource `{pattern_text(resource)}`:\n{_lines(entries)}\n")
 
 
 def pattern_text(resource: ResourcePattern) -> str:
