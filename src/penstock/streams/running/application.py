@@ -12,7 +12,7 @@ from enum import Enum
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from penstock.errors import CommandError, PenstockError
+from penstock.errors import CommandError
 from penstock.queries.engine import Engine
 from penstock.queries.lag import LagReader
 from penstock.queries.query import NewQuery
@@ -187,8 +187,8 @@ class KafkaStreams:
                 self._session.look(self._stop)
                 if self._take_statuses():
                     break
-        except PenstockError as error:
-            self.failure = str(error)
+        except Exception as error:  # noqa: BLE001  (the thread ends with it: the state tells)
+            self.failure = str(error) or type(error).__name__
         finally:
             ending = StreamsState.PENDING_ERROR if self.failure else StreamsState.PENDING_SHUTDOWN
             self._change(ending)
