@@ -228,3 +228,30 @@ def test_an_edited_letter_goes_back_in_its_new_form_alone(
     tool("dlq", "redrive", "edited.dead", "--execute")
     new = (b"k1", b"better", FIRST_MS + 1, (("by", b"ann"),))
     assert replayed(shared_broker, "edited") == [*expected(0, 2), new]
+
+
+def test_of_two_redrives_the_later_one_goes_on_and_nothing_is_doubled(
+    tool: Tool, shared_broker: BrokerProcess
+) -> None:
+    Topic(shared_broker.port, "twice")
+    dead = Topic(shared_broker.port, "twice.dead")
+    for number in range(30):
+        put(dead, "twice", number, "bad")
+    words = ["--bootstrap-server", shared_broker.address, "redrive", "twice.dead", "--execute"]
+    first = subprocess.Popen(
+        command("dlq", *words, "--rate", 1),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        eventually(lambda: len(replayed(shared_broker, "twice")) >= 1, timeout_s=120)
+        tool("dlq", "redrive", "twice.dead", "--execute")
+        _, said = first.communicate(timeout=120)
+    finally:
+        first.kill()
+        first.wait()
+    assert first.returncode == 1
+    assert "Traceback" not in said, said
+    assert "another redrive" in said
+    assert replayed(shared_broker, "twice") == expected(*range(30))

@@ -404,12 +404,19 @@ class Producer(Generic[SentK, SentV]):
         """Wait until nothing is under way; how much still is when the time is over."""
         try:
             with self._asking:
-                left = self._rd.flush(timeout_s)
+                left = self._flush_once(timeout_s)
         except confluent_kafka.KafkaException as error:
             self._note_fatal(librdkafka.translated(error))
             left = len(self._rd)
         self._wait_until_told()
         return left
+
+    def _flush_once(self, timeout_s: float) -> int:
+        try:
+            return int(self._rd.flush(timeout_s))
+        except SystemError:
+            # After a fatal error the binding can lose what it means to raise; the next one tells.
+            return int(self._rd.flush(timeout_s))
 
     def _limit_s(self, timeout_s: float | None) -> float:
         return self._max_block_s if timeout_s is None else timeout_s

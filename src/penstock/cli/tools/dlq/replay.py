@@ -12,8 +12,10 @@ from penstock.cli.tools.dlq.replayed import Replayed
 from penstock.client.consumer.consumer import Consumer
 from penstock.client.producer.producer import Producer
 from penstock.client.values import ConsumerRecord, OffsetAndMetadata, ProducerRecord, TopicPartition
+from penstock.errors import CommandError, InvalidProducerEpoch, PenstockError, ProducerFenced
 
 Record = ConsumerRecord[bytes, bytes]
+_FENCED = (ProducerFenced, InvalidProducerEpoch)
 
 
 class Returned(NamedTuple):
@@ -57,6 +59,31 @@ class Replay:
 
     def send(self, records: Sequence[Returned]) -> None:
         """Send some, and note that they were sent, both or none."""
+        try:
+            self._send(records)
+        except PenstockError as error:
+            if not self._is_fenced(error):
+                raise
+            raise CommandError(
+                f"There is another redrive for the group {self._group}, and it goes on from here; "
+                "what this one had sent is noted and is not sent again."
+            ) from error
+
+    def _is_fenced(self, error: PenstockError) -> bool:
+        """Whether another took over; a record that was thrown away for it may not say so itself."""
+        assert self._producer is not None
+        if isinstance(error, _FENCED):
+            return True
+        try:
+            with self._producer.transaction():
+                pass
+        except _FENCED:
+            return True
+        except PenstockError:
+            return False
+        return False
+
+    def _send(self, records: Sequence[Returned]) -> None:
         assert self._producer is not None
         by_partition: dict[int, list[tuple[int, int]]] = {}
         for one in records:
