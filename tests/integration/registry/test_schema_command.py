@@ -1,14 +1,16 @@
 """`penstock schema` against a registry: each action, and schemas from one registry to another."""
 
+import io
 import json
-import subprocess
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 from tests.support.broker import BrokerProcess
-from tests.support.processes import ROOT, python
 from tests.support.registry import RegistryProcess
+
+from penstock.cli.main import main
 
 V1 = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 V2 = {**V1, "fields": [*V1["fields"], {"name": "note", "type": "string", "default": ""}]}
@@ -36,17 +38,12 @@ def registries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Regist
 
 
 def run(registry: RegistryProcess, *words: object, code: int = 0) -> str:
-    command = [python(), "-m", "penstock.cli.main", "schema", *map(str, words)]
-    done = subprocess.run(
-        [*command, "--registry", registry.url],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=ROOT,
-    )
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout if code == 0 else done.stderr
+    """What the command prints, its errors where it ends with one."""
+    printed, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(errors):
+        ended = main(["schema", *map(str, words), "--registry", registry.url])
+    assert ended == code, errors.getvalue()
+    return printed.getvalue() if code == 0 else errors.getvalue()
 
 
 def test_a_schemas_life(registries: list[RegistryProcess], tmp_path: Path) -> None:
