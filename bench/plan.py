@@ -41,6 +41,9 @@ class Plan:
     catch_up_bytes: int = 3_000_000_000
     idle_partitions: int = 1_000
     idle_seconds: float = 30.0
+    rest_records: int = 400_000
+    rest_streams: int = 1_000
+    rest_streamed: int = 40  # Records, one by one, to all of the streams.
 
 
 FULL = Plan()
@@ -78,6 +81,8 @@ QUICK = Plan(
     kills=6,
     kafka_kills=2,
     failover_partitions=300,
+    rest_records=100_000,
+    rest_streamed=10,
     controller_kills=2,
     controller_partitions=1_000,
     catch_up_bytes=300_000_000,

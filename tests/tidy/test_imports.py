@@ -119,7 +119,14 @@ ACTORS: dict[str, set[str]] = {
     "net": set(),
     "pipelines": {"declaration"},
     "replica": {"in_sync"},
-    "rest": set(),
+    "rest": {
+        "json_text",
+        "origins",
+        "v3.links",
+        "v3.splitter",
+        "v3.streams.frames",
+        "v3.streams.positions",
+    },
     "spark": {"source.offsets"},
     "storage": {"log.leader_epochs", "log.retention"},
 }

@@ -6,10 +6,13 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from penstock.http.paths import PathSegment  # Known to routes from here on: `{topic:segment}`.
+
 __all__ = [
     "ASGIApp",
     "BaseRoute",
     "ClientDisconnect",
+    "PathSegment",
     "Receive",
     "Request",
     "Response",

@@ -61,9 +61,10 @@ async def serving(
     *,
     tls: ssl.SSLContext | None = None,
     limits: Limits | None = None,
+    with_sockets: bool = False,  # Whether there are routes for WebSockets.
 ) -> AsyncIterator[tuple[int, ...]]:
     """Serve for as long as it is entered; the ports, in the order of the listeners."""
-    server = _Server(_settings(app, tls, limits or Limits()))
+    server = _Server(_settings(app, tls, limits or Limits(), with_sockets))
     ports = tuple(listener.getsockname()[1] for listener in listeners)
     running = asyncio.create_task(server.serve(sockets=list(listeners)), name="http server")
     try:
@@ -83,12 +84,14 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _settings(app: "ASGIApp", tls: ssl.SSLContext | None, limits: Limits) -> uvicorn.Config:
+def _settings(
+    app: "ASGIApp", tls: ssl.SSLContext | None, limits: Limits, with_sockets: bool
+) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="none",
         http=BoundedConnection,
-        ws="websockets-sansio",  # Loaded by the first server; docs/adr/0025-rest.md.
+        ws="websockets-sansio" if with_sockets else "none",  # docs/adr/0026-rest.md
         ws_max_size=_SOCKET_MESSAGE_BYTES_MAX,
         lifespan="off",  # A product enters what it needs around `serving`.
         log_config=None,

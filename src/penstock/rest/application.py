@@ -4,27 +4,27 @@ They are two services, because they differ in the media types they offer; the pa
 is meant. Whatever is not version 3 is version 2, whose paths have no number in front.
 """
 
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
 
-from penstock.http.handlers import ASGIApp
+from penstock.http.bodies import as_json
+from penstock.http.handlers import ASGIApp, Receive, Scope, Send
 from penstock.http.service import Served, service
 from penstock.rest.errors import translate
+from penstock.rest.origins import is_own_page
 from penstock.rest.proxy import Proxy
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 _V3 = "/v3"
 _JSON = "application/json"
+_REFUSED = 1008  # The code with which a WebSocket closes.
 
 
 @asynccontextmanager
 async def application(proxy: Proxy) -> AsyncIterator[ASGIApp]:
     """The application, for as long as what its routes hold is open."""
     async with AsyncExitStack() as stack:
-        yield _ByVersion(v2=await _v2(proxy, stack), v3=await _v3(proxy, stack))
+        by_version = _ByVersion(v2=await _v2(proxy, stack), v3=await _v3(proxy, stack))
+        yield _OwnPages(by_version, proxy.config.advertised)
 
 
 async def _v2(proxy: Proxy, stack: AsyncExitStack) -> ASGIApp:
@@ -45,6 +45,24 @@ async def _v3(proxy: Proxy, stack: AsyncExitStack) -> ASGIApp:
     return service(routes, _served(proxy, v3.OFFERED), translate=translate)
 
 
+class _OwnPages:
+    """Refuses what pages of other hosts send."""
+
+    def __init__(self, app: ASGIApp, advertised: str) -> None:
+        self._app = app
+        self._advertised = advertised
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {name: value.decode("latin-1") for name, value in scope.get("headers", ())}
+        if is_own_page(headers.get(b"origin"), headers.get(b"host"), self._advertised):
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": _REFUSED})
+        else:
+            said = {"error_code": 403, "message": "A page of another host cannot use this proxy."}
+            await as_json(said, media=_JSON, status=403)(scope, receive, send)
+
+
 class _ByVersion:
     """Gives each request to the service of its version."""
 
@@ -52,12 +70,7 @@ class _ByVersion:
         self._v2 = v2
         self._v3 = v3
 
-    async def __call__(
-        self,
-        scope: MutableMapping[str, Any],
-        receive: "Callable[[], Awaitable[MutableMapping[str, Any]]]",
-        send: "Callable[[MutableMapping[str, Any]], Awaitable[None]]",
-    ) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
         is_newer = path == _V3 or path.startswith((f"{_V3}/", "/openapi"))
         await (self._v3 if is_newer else self._v2)(scope, receive, send)

@@ -7,13 +7,14 @@ waited for are refused.
 
 import asyncio
 import queue
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from penstock.client.admin import Admin
-from penstock.errors import UnknownTopicOrPartition, error_for
+from penstock.errors import LeaderNotAvailable, UnknownTopicOrPartition, error_for
 from penstock.rest.errors import TooManyRequests
 
 T = TypeVar("T")
@@ -22,6 +23,8 @@ _ADMINS = 4
 _WAITING_MAX = 256
 _TOPIC_AGE_S = 10.0
 _TOPICS_KNOWN_MAX = 10_000
+_ATTEMPTS = 4
+_PAUSE_S = 0.1
 
 
 class Brokers:
@@ -104,9 +107,14 @@ class Brokers:
 
 
 def _partition_count(admin: Admin, topic: str, may_create: bool) -> int:
-    for found in admin.cluster.metadata([topic], allow_auto_creation=may_create).topics:
-        # A topic that is just being created has partitions already, or is there a moment later.
-        if found.error_code and not found.partitions:
-            raise error_for(found.error_code, f"Topic {topic}: error {found.error_code}")
-        return len(found.partitions)
-    raise UnknownTopicOrPartition(f"Topic {topic!r} does not exist.")
+    """A topic that comes into being by the question may be there only a moment later."""
+    attempts = _ATTEMPTS if may_create else 1
+    while True:
+        attempts -= 1
+        (found,) = admin.cluster.metadata([topic], allow_auto_creation=may_create).topics
+        if found.partitions:
+            return len(found.partitions)
+        error = error_for(found.error_code, f"Topic {topic}: error {found.error_code}")
+        if not attempts or not isinstance(error, UnknownTopicOrPartition | LeaderNotAvailable):
+            raise error
+        time.sleep(_PAUSE_S)

@@ -1,17 +1,12 @@
 """JSON as the proxy reads and writes it: by orjson, since every record passes through here.
 
-orjson takes no number that it cannot keep (NaN), no half of a character, and no document that
+Pure. orjson takes no number that it cannot keep (NaN), no half of a character, and no document that
 nests deeper than 1024 levels; all of these are bad input and told as such.
 """
 
 from typing import Any
 
 import orjson
-
-from penstock.http.bodies import read_body, served
-from penstock.http.errors import BadBody, NotAcceptable, UnsupportedMedia
-from penstock.http.handlers import Request, Response
-from penstock.http.negotiation import is_taken, negotiated
 
 
 def loads(text: bytes | bytearray | memoryview | str) -> Any:
@@ -22,31 +17,3 @@ def loads(text: bytes | bytearray | memoryview | str) -> Any:
 def dumps(value: object) -> bytes:
     """A document in as few bytes as it takes."""
     return orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATETIME)
-
-
-async def read_document(request: Request) -> dict[str, Any]:
-    """The JSON object in the body of a request, within the bounds of its service."""
-    check_media(request)
-    body = await read_body(request)
-    try:
-        found = loads(body)
-    except ValueError as error:
-        raise BadBody(f"The body is not JSON: {error}", code=400) from None
-    if not isinstance(found, dict):
-        raise BadBody("The body is no JSON object.", code=400)
-    return found
-
-
-def check_media(request: Request) -> None:
-    """A body that says it is something else is refused, so that no form of a web page is taken."""
-    if not is_taken(request.headers.get("content-type"), served(request).offered):
-        raise UnsupportedMedia("HTTP 415 Unsupported Media Type")
-
-
-def answer(request: Request, value: object, *, status: int = 200) -> Response:
-    """A document in the media type of the service that the client likes best."""
-    offered = served(request).offered
-    media = negotiated(request.headers.get("accept"), offered)
-    if media is None:
-        raise NotAcceptable("HTTP 406 Not Acceptable")
-    return Response(dumps(value), status_code=status, media_type=media)

@@ -7,7 +7,9 @@ connections, ends the answers that have no end, lets the others end, and then le
 """
 
 import asyncio
+import contextlib
 import logging
+import resource
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -42,7 +44,7 @@ async def serving_rest(config: RestConfig) -> AsyncIterator[tuple[int, ...]]:
         for listener in listeners:
             stack.callback(listener.close)
         opened = await stack.enter_async_context(open_service(config))
-        server = serving(opened.app, listeners, limits=limits_of(config))
+        server = serving(opened.app, listeners, limits=limits_of(config), with_sockets=True)
         ports = await stack.enter_async_context(server)
         stack.callback(opened.end_streams)
         log.info("Server started, listening for requests on port %s", ", ".join(map(str, ports)))
@@ -52,8 +54,16 @@ async def serving_rest(config: RestConfig) -> AsyncIterator[tuple[int, ...]]:
 @asynccontextmanager
 async def open_service(config: RestConfig) -> AsyncIterator[OpenService]:
     """A proxy with its clients, to be served by whoever has the sockets."""
+    _allow_open_files()
     async with Proxy.open(config) as proxy, application(proxy) as app:
         yield OpenService(app=app, end_streams=proxy.stopping.set)
+
+
+def _allow_open_files() -> None:
+    """Each stream keeps a connection open; the usual 1,024 descriptors are soon used up."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def limits_of(config: RestConfig) -> Limits:

@@ -47,9 +47,9 @@ async def _kept(kind: ServiceKind, settings: PlatformSettings) -> AsyncIterator[
             stack.callback(listener.close)
         keeping = asyncio.create_task(keeper.keep(), name=kind.name)
         stack.push_async_callback(_cancel, keeping)
-        ports = await stack.enter_async_context(
-            serving(switch, listeners, limits=runner.limits(config))
-        )
+        limits = runner.limits(config)
+        server = serving(switch, listeners, limits=limits, with_sockets=runner.with_sockets)
+        ports = await stack.enter_async_context(server)
         stack.callback(keeper.end_streams)
         log.info("%s listens on port %s", kind.name, ", ".join(map(str, ports)))
         yield

@@ -15,6 +15,7 @@ class Runner:
 
     open: Callable[[Any], AbstractAsyncContextManager[OpenService]]
     limits: Callable[[Any], Limits] = lambda _: Limits()
+    with_sockets: bool = False  # Whether it speaks WebSocket, too.
 
 
 def runner_of(name: str) -> Runner:
@@ -31,7 +32,7 @@ def _registry() -> Runner:
 def _rest() -> Runner:
     from penstock.rest.process import limits_of, open_service
 
-    return Runner(open=open_service, limits=limits_of)
+    return Runner(open=open_service, limits=limits_of, with_sockets=True)
 
 
 _RUNNERS = {"registry": _registry, "rest": _rest}

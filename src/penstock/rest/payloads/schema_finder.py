@@ -19,6 +19,7 @@ from penstock.schemas.documents.codec import DocumentCodec, document_codec
 from penstock.schemas.errors import SchemaError
 from penstock.schemas.lookup import SchemaKind, StoredSchema
 from penstock.schemas.registry_client import NewSchema
+from penstock.schemas.serializers.chosen_schema import READING, WRITING, refuse_rules
 
 T = TypeVar("T")
 
@@ -88,25 +89,28 @@ class SchemaFinder:
 
     def codec(self, schema_id: int) -> DocumentCodec:
         """The schema that a record's header names."""
-        return self._known_by_id(schema_id).codec
+        known = self._known_by_id(schema_id)
+        refuse_rules(known.stored, READING)
+        return known.codec
 
     def _known_by_id(self, schema_id: int) -> "_ById":
         known = self._by_id.get(schema_id)
         if known is None:
             stored = self._registry.by_id(schema_id)
-            known = _ById(document_codec(stored), stored.kind, name_of(stored))
+            known = _ById(document_codec(stored), stored, name_of(stored))
             self._by_id.put(schema_id, known)
         return known
 
     def _ask(self, choice: SchemaChoice) -> FoundSchema:
         place = self._place(choice)
         known = self._known_by_id(place.schema_id)
-        if choice.kind is not None and known.kind is not choice.kind:
+        kind = refuse_rules(known.stored, WRITING).kind
+        if choice.kind is not None and kind is not choice.kind:
             raise SchemaError(
-                f"schema {place.schema_id} is {known.kind}, but {choice.kind} is what was sent"
+                f"schema {place.schema_id} is {kind}, but {choice.kind} is what was sent"
             )
         return FoundSchema(
-            codec=known.codec, kind=known.kind, subject=place.subject, version=place.version
+            codec=known.codec, kind=kind, subject=place.subject, version=place.version
         )
 
     def _place(self, choice: SchemaChoice) -> RegisteredAt:
@@ -125,7 +129,7 @@ class _ById(NamedTuple):
     """What is known of an id."""
 
     codec: DocumentCodec
-    kind: SchemaKind
+    stored: StoredSchema
     record: str | None  # The name of the outermost type.
 
 

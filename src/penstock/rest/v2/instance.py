@@ -49,13 +49,14 @@ class ConsumerInstance:
 
     def __init__(
         self,
-        consumer: Consumer[bytes, bytes],
+        make: Callable[[], Consumer[bytes, bytes]],
         settings: InstanceSettings,
         decode: Callable[[bytes | None], Any],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings
-        self._consumer = consumer
+        self._make = make
+        self._consumer = make()
         self._decode = decode
         self._clock = clock
         self._pending: deque[ConsumerRecord[bytes, bytes]] = deque()
@@ -84,9 +85,14 @@ class ConsumerInstance:
         self._pattern = wanted.pattern
 
     def unsubscribe(self) -> None:
-        """Leave the group, and give up what was assigned."""
+        """Leave the group, and give up what was assigned.
+
+        A consumer that has left a group of the cooperative kind cannot be assigned partitions by
+        hand any more, so a new one takes its place.
+        """
         self._commit_by_timer(due=True)
-        self._consumer.unsubscribe()
+        self._consumer.close()
+        self._consumer = self._make()
         self._forget(list(self._next))
         self._pending.clear()
         self._is_assigned, self._pattern = False, ""

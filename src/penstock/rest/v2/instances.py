@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple, TypeVar
 
 from penstock.client.consumer.consumer import Consumer
+from penstock.client.settings import as_bool
 from penstock.errors import ConfigError, PenstockError
 from penstock.rest.config import RestConfig
 from penstock.rest.errors import (
@@ -107,7 +108,7 @@ class ConsumerInstances:
         try:
             instance = await self._run(lambda: self._make(group, wanted))
         except BaseException:
-            del self._held[key]
+            self._held.pop(key, None)
             raise
         self._held[key] = _Held(instance, asyncio.get_running_loop().time())
         return name
@@ -138,7 +139,7 @@ class ConsumerInstances:
         try:
             await self._end(held)
         finally:
-            del self._held[key]
+            self._held.pop(key, None)
 
     async def close(self) -> None:
         """End them all."""
@@ -160,28 +161,32 @@ class ConsumerInstances:
         return f"rest-consumer-{own}{uuid.uuid4()}"
 
     def _make(self, group: str, wanted: InstanceRequest) -> ConsumerInstance:
-        given = {**_DEFAULTS, **self._config.consumer}
-        asked = given.pop("enable.auto.commit", "true") == "true"
-        settings = InstanceSettings(
-            format=wanted.format,
-            auto_commit=asked if wanted.auto_commit is None else wanted.auto_commit,
-            timeout_s=wanted.timeout_s or self._config.consume_timeout_s,
-            bytes_min=(
-                self._config.fetch_min_bytes
-                if wanted.fetch_min_bytes is None
-                else wanted.fetch_min_bytes
-            ),
-            bytes_max=self._config.consume_bytes_max,
-        )
         decode = DECODERS.get(wanted.format) or self._schemas.decoder()
-        own = {"group.id": group, "enable.auto.commit": "false"}
+        given = {**_DEFAULTS, **self._config.consumer, "group.id": group}
         if wanted.offset_reset is not None:
-            own["auto.offset.reset"] = wanted.offset_reset
+            given["auto.offset.reset"] = wanted.offset_reset
+        settings = self._settings(wanted, given.get("enable.auto.commit", "true"))
+        # The instance commits by itself, what was handed out and nothing else.
+        given["enable.auto.commit"] = "false"
+
+        def make() -> Consumer[bytes, bytes]:
+            return Consumer(given)
+
         try:
-            consumer: Consumer[bytes, bytes] = Consumer({**given, **own})
+            return ConsumerInstance(make, settings, decode)
         except ConfigError as error:
             raise InvalidConsumerConfig(f"Invalid consumer configuration: {error}") from error
-        return ConsumerInstance(consumer, settings, decode)
+
+    def _settings(self, wanted: InstanceRequest, auto_commit: str) -> InstanceSettings:
+        """What the request says, else what the proxy was told."""
+        bytes_min, commits = wanted.fetch_min_bytes, wanted.auto_commit
+        return InstanceSettings(
+            format=wanted.format,
+            auto_commit=as_bool("enable.auto.commit", auto_commit) if commits is None else commits,
+            timeout_s=wanted.timeout_s or self._config.consume_timeout_s,
+            bytes_min=self._config.fetch_min_bytes if bytes_min is None else bytes_min,
+            bytes_max=self._config.consume_bytes_max,
+        )
 
     async def _end(self, held: _Held) -> None:
         """Wait for who uses it, then let it leave its group."""

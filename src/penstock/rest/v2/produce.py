@@ -93,14 +93,12 @@ class ProduceRoutes:
             raise UnsupportedMedia(UNSUPPORTED)
         sent = produce_request(parse_document(await read_body(request)))
         topic = topic_of(request)
-        await self._partition_count(topic)
         key = await self._schema(topic, format_, sent, is_key=True)
         value = await self._schema(topic, format_, sent, is_key=False)
-        encoders = (
-            _encoder(format_, key, KeySchemaMissing),
-            _encoder(format_, value, ValueSchemaMissing),
-        )
-        records = await _encode(topic, partition, sent.records, format_, *encoders)
+        encode_key = _encoder(format_, key, KeySchemaMissing)
+        encode_value = _encoder(format_, value, ValueSchemaMissing)
+        records = await _encode(topic, partition, sent.records, format_, encode_key, encode_value)
+        await self._partition_count(topic)  # It may create the topic, so it comes last.
         outcomes = await self._producer.send(records)
         return _answer(request, outcomes, key, value)
 

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from penstock.client.operations.acls import create_acls, delete_acls, describe_acls
 from penstock.http.handlers import Request, Response, Route
 from penstock.rest.errors import BadRequest
-from penstock.rest.json_text import answer, read_document
 from penstock.rest.proxy import Proxy
 from penstock.rest.v3.asking import links_of, objects, text_of
+from penstock.rest.v3.bodies import answer, read_document
 from penstock.rest.v3.links import Document, Links, collection, resource, with_query
 from penstock.security.acls.rules import (
     AccessControlEntry,

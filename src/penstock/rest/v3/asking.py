@@ -6,8 +6,8 @@ from typing import Any
 from penstock.http.errors import HttpError
 from penstock.http.handlers import Request, Response
 from penstock.rest.errors import BadRequest
-from penstock.rest.json_text import answer
 from penstock.rest.proxy import Proxy
+from penstock.rest.v3.bodies import answer
 from penstock.rest.v3.links import Document, Links
 
 ID_MAX = 2**31 - 1

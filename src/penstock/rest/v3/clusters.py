@@ -4,9 +4,9 @@ from penstock.client.admin import Admin
 from penstock.client.operations.brokers import ClusterDescription
 from penstock.client.values import Node
 from penstock.http.handlers import Request, Response, Route
-from penstock.rest.json_text import answer
 from penstock.rest.proxy import Proxy
 from penstock.rest.v3.asking import NotThere, base_of, links_of, number, segment
+from penstock.rest.v3.bodies import answer
 from penstock.rest.v3.links import Document, Links, collection, resource
 from penstock.rest.v3.replicas import replicas_of_broker
 

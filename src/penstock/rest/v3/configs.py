@@ -19,7 +19,6 @@ from penstock.client.operations.configs import (
 )
 from penstock.http.handlers import Request, Response, Route
 from penstock.rest.errors import BadRequest
-from penstock.rest.json_text import answer, read_document
 from penstock.rest.proxy import Proxy
 from penstock.rest.v3.asking import (
     NotThere,
@@ -32,6 +31,7 @@ from penstock.rest.v3.asking import (
     segment,
     text_of,
 )
+from penstock.rest.v3.bodies import answer, read_document
 from penstock.rest.v3.links import Document, Links, collection, resource
 from penstock.rest.v3.replicas import topic_of, topics_of
 

@@ -5,9 +5,9 @@ import re
 from penstock.client.operations.groups import MemberDescription
 from penstock.client.values import TopicPartition
 from penstock.http.handlers import Request, Response, Route
-from penstock.rest.json_text import answer
 from penstock.rest.proxy import Proxy
 from penstock.rest.v3.asking import NotThere, links_of, number, only, segment
+from penstock.rest.v3.bodies import answer
 from penstock.rest.v3.group_lags import PartitionLag, find_lags, group_lags
 from penstock.rest.v3.group_questions import FoundGroup, find_group, find_groups
 from penstock.rest.v3.links import Document, Links, collection, resource

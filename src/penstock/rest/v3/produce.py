@@ -15,11 +15,12 @@ from penstock.errors import PenstockError
 from penstock.http.errors import HttpError
 from penstock.http.handlers import Receive, Request, Response, Route, Scope, Send
 from penstock.rest.errors import BadRequest, UnprocessableRequest, translate
-from penstock.rest.json_text import answer, check_media, loads, read_document
+from penstock.rest.json_text import loads
 from penstock.rest.payloads.plain import load_json
 from penstock.rest.producing import Outcome, Outgoing, StoredAt
 from penstock.rest.proxy import Proxy
 from penstock.rest.v3.asking import links_of, objects, segment
+from penstock.rest.v3.bodies import answer, check_media, read_document
 from penstock.rest.v3.links import Document
 from penstock.rest.v3.sent_records import (
     Receipts,
@@ -78,13 +79,20 @@ class StreamedProduce:
         return answer(request, {"successes": successes, "failures": failures}, status=207)
 
     async def run(
-        self, pieces: AsyncIterator[bytes], sender: "_Sender", receipts: Receipts, send: Send
+        self,
+        start: Document,
+        pieces: AsyncIterator[bytes],
+        sender: "_Sender",
+        receipts: Receipts,
+        send: Send,
     ) -> None:
         """Both sides of a request, until the body or the client has ended."""
         under_way: asyncio.Queue[_UnderWay | None] = asyncio.Queue(_PIECES_MAX)
         reading = asyncio.create_task(_read(pieces, sender, under_way), name="produce body")
         self._open.add(reading)
+        await asyncio.sleep(0)  # Whoever waits to be told to go on is told by the first read.
         try:
+            await send(start)
             await _write(under_way, receipts, send)
             if not reading.cancelled():
                 await reading  # It raises that the client has gone.
@@ -108,8 +116,8 @@ class _ReceiptStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-        await send(start)
-        await self._produce.run(self._request.stream(), self._sender, self._receipts, send)
+        pieces = self._request.stream()
+        await self._produce.run(start, pieces, self._sender, self._receipts, send)
         await send({"type": "http.response.body", "body": b""})
 
 

@@ -16,10 +16,10 @@ from penstock.http.handlers import Request, Response, Route
 from penstock.records.record import Record
 from penstock.rest.brokers import Brokers
 from penstock.rest.errors import BadRequest
-from penstock.rest.json_text import answer
 from penstock.rest.payloads.plain import dump_json
 from penstock.rest.proxy import Proxy
 from penstock.rest.v3.asking import links_of, number, segment
+from penstock.rest.v3.bodies import media_of
 from penstock.rest.v3.links import Document, Links, with_query
 from penstock.rest.v3.reading import ReadSlice, find_offset, read_slice
 from penstock.rest.v3.shown_records import RecordView, ShownFormats
@@ -57,13 +57,13 @@ class PartitionRecords:
         limit = whole(asked.get("limit"), "limit", default=_LIMIT, most=_LIMIT_MAX, least=1)
         wait_ms = whole(asked.get("timeout"), "timeout", default=0, most=_TIMEOUT_MS_MAX)
         formats = ShownFormats.of(asked.get("key_format"), asked.get("value_format"))
-        if at.partition >= await self._readers.partition_count(at.topic, may_create=False):
+        if at.partition >= await self._proxy.brokers.partition_count(at.topic, may_create=False):
             raise UnknownTopicOrPartition(f"Partition {at} does not exist.")
         offset = await self._offset(at, asked.get("offset", "earliest"))
         found = await self._wait(at, offset, limit, wait_ms)
         data = await show(RecordView(formats, self._proxy.schemas), at.partition, found.records)
         document = _page(links, at, dict(asked), found, data)
-        return Response(dump_json(document), media_type=answer(request, {}).media_type)
+        return Response(dump_json(document), media_type=media_of(request))
 
     async def _offset(self, at: TopicPartition, text: str) -> int:
         if text not in _EDGES:

@@ -150,7 +150,7 @@ class Receipts:
         """That a record was stored, and where."""
         time_ms = at.timestamp_ms
         if self._last[0] != time_ms:  # Records of a batch are of the same moment.
-            self._last = (time_ms, timestamp_text(time_ms).encode())
+            self._last = (time_ms, (timestamp_text(time_ms) or "").encode())
         return self._form % (at.partition, at.offset, self._last[1], sides)
 
 
@@ -199,9 +199,12 @@ def timestamp_ms(text: Any) -> int:
     return found
 
 
-def timestamp_text(time_ms: int) -> str:
-    """The time that milliseconds since 1970 stand for."""
-    moment = _EPOCH + time_ms * _MILLISECOND
+def timestamp_text(time_ms: int) -> str | None:
+    """The time that milliseconds since 1970 stand for; None: no calendar of ours has it."""
+    try:
+        moment = _EPOCH + time_ms * _MILLISECOND
+    except OverflowError:
+        return None
     text = moment.isoformat(timespec="milliseconds" if time_ms % 1000 else "seconds")
     return text.removesuffix("+00:00") + "Z"
 

@@ -9,7 +9,6 @@ from penstock.client.values import TopicPartition
 from penstock.http.handlers import Request, Response, Route
 from penstock.protocol.messages.metadata import MetadataResponseTopic
 from penstock.rest.errors import BadRequest
-from penstock.rest.json_text import answer, read_document
 from penstock.rest.proxy import Proxy
 from penstock.rest.v3.asking import (
     ID_MAX,
@@ -25,6 +24,7 @@ from penstock.rest.v3.asking import (
     segment,
     text_of,
 )
+from penstock.rest.v3.bodies import answer, read_document
 from penstock.rest.v3.links import Document, Links, collection, resource
 from penstock.rest.v3.replicas import (
     moves_of,

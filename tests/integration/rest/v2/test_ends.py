@@ -7,8 +7,17 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.integration.rest.v2.asking import error_of, post, produce, read, stored, subscribe
+from tests.integration.rest.v2.asking import (
+    assign,
+    error_of,
+    post,
+    produce,
+    read,
+    stored,
+    subscribe,
+)
 from tests.support.broker import BrokerProcess
+from tests.support.processes import free_port
 from tests.support.rest import RestProcess
 from tests.support.waiting import eventually
 
@@ -158,6 +167,56 @@ def test_brokers_that_are_away_are_told_and_come_back(tmp_path: Path) -> None:
                 broker.kill()
             assert proxy.stop() == 0
             assert proxy.tracebacks() == {}
+
+
+def test_a_registry_that_is_away_is_told_and_keeps_nobody_else(start: Start) -> None:
+    proxy = start(schema_registry_url=f"http://127.0.0.1:{free_port()}")
+    with httpx.Client(base_url=proxy.url, timeout=120) as client:
+        by_text = produce(client, "no-registry", [{"value": 1}], "avro", value_schema='"int"')
+        assert error_of(by_text) == (408, 40801)
+        by_id = produce(client, "no-registry", [{"value": 1}], "protobuf", value_schema_id=1)
+        assert error_of(by_id) == (408, 40801)
+        assert stored(produce(client, "no-registry", [{"value": 1}], "json")) == [(0, 0)]
+    assert proxy.stop() == 0
+    assert proxy.tracebacks() == {}
+
+
+def test_without_a_registry_formats_with_schemas_are_refused(start: Start) -> None:
+    proxy = start()
+    with httpx.Client(base_url=proxy.url, timeout=120) as client:
+        got = produce(client, "no-registry", [{"value": 1}], "avro", value_schema='"int"')
+        assert error_of(got) == (422, 42205)
+        made = post(client, "/consumers/no-registry", {"format": "avro"})
+        assert error_of(made) == (422, 42205)
+        assert "schema.registry.url" in made.json()["message"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"consumer_group_protocol": "consumer"},
+        {"consumer_partition_assignment_strategy": "cooperative-sticky"},
+    ],
+    ids=["consumer", "cooperative"],
+)
+def test_a_group_of_any_protocol_is_joined_and_left(
+    start: Start, broker: BrokerProcess, settings: dict[str, str]
+) -> None:
+    proxy = start(**settings, consumer_request_timeout_ms="5000")
+    topic = "-".join(settings).replace("_", "-")
+    with httpx.Client(base_url=proxy.url, timeout=120) as client:
+        stored(produce(client, topic, [{"value": "QUJD"}], "binary"))
+        wanted = {"auto.offset.reset": "earliest", "auto.commit.enable": "false"}
+        base = post(client, f"/consumers/{topic}", wanted).json()["base_uri"]
+        subscribe(client, base, topic)
+        read(client, base, 1)
+        assert client.delete(f"{base}/subscription").status_code == 204
+        eventually(lambda: members(broker, topic) == 0, what="the end of the member")
+        assign(client, base, topic)
+        read(client, base, 1)
+        assert client.delete(f"{base}/subscription").status_code == 204
+        subscribe(client, base, topic)
+        read(client, base, 1)
 
 
 def test_two_signals_end_it_at_once(start: Start) -> None:

@@ -1,7 +1,10 @@
 """Streamed produce: records in a body without end, receipts while it is still coming."""
 
 import json
+import shutil
 import socket
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -249,6 +252,30 @@ def test_many_streams_at_once_each_get_their_own_receipts(
         offsets += [one["offset"] for one in told]
         request.close()
     assert sorted(offsets) == list(range(300))
+
+
+def test_curl_that_waits_to_be_told_to_go_on_is_told(
+    cluster: httpx.Client, topic: str, tmp_path: Path
+) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("there is no curl")
+    file = tmp_path / "records"
+    file.write_bytes(record("x" * 1000) * 2000)
+    url = str(cluster.base_url).rstrip("/") + f"/topics/{topic}/records"
+    headers = ["-H", "Content-Type: application/json", "-H", "Expect: 100-continue"]
+    ran = subprocess.run(
+        ["curl", "-sS", "-X", "POST", *headers, "-T", str(file), url],
+        capture_output=True, check=True, timeout=120,
+    )  # fmt: skip
+    told = receipts(ran.stdout)
+    assert [one["offset"] for one in told] == list(range(2000))
+
+
+def test_a_page_of_another_host_cannot_produce(cluster: httpx.Client, topic: str) -> None:
+    headers = {"origin": "http://elsewhere.example"}
+    got = cluster.post(f"/topics/{topic}/records", content=record(1), headers=headers)
+    assert (got.status_code, got.json()["error_code"]) == (403, 403)
+    assert end_of(cluster, topic) == 0
 
 
 def test_a_half_closed_connection_still_gets_its_receipts(

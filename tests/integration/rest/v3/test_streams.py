@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.integration.rest.v3.talk import OpenRequest, produce
+from tests.integration.rest.v3.talk import OpenRequest, produce, record
 from tests.support.broker import BrokerProcess
 from tests.support.rest import RestProcess
 from tests.support.waiting import eventually
@@ -178,6 +178,19 @@ def test_a_slow_reader_is_cut_and_told_where_it_can_resume(
     assert received < produced
     with stream(cluster, topic, said["next"]) as got:
         assert opened(got).next()[1]["offset"] == received
+
+
+def test_partitions_that_are_new_are_streamed_too(cluster: httpx.Client, topic: str) -> None:
+    with stream(cluster, topic) as got:
+        events = opened(got)
+        grown = cluster.patch(f"/topics/{topic}", json={"partitions_count": 2})
+        assert grown.status_code == 200
+        headers = {"content-type": "application/json"}
+        body = b"".join([record("old", partition_id=0), record("new", partition_id=1)])
+        told = cluster.post(f"/topics/{topic}/records", content=body, headers=headers)
+        assert told.text.count('"error_code":200') == 2, told.text
+        assert sorted(events.values(2)) == ["new", "old"]
+        assert events.last_id == "0-1,1-1"
 
 
 def test_a_stream_ends_with_its_topic(cluster: httpx.Client, topic: str) -> None:

@@ -10,14 +10,16 @@ from tests.support.waiting import eventually
 
 
 def test_a_stream_of_records_outlives_the_leader_of_its_partition(tmp_path: Path) -> None:
-    with Cluster(tmp_path / "cluster") as brokers:
-        with RestProcess(tmp_path / "rest", brokers.bootstrap) as proxy:
-            proxy.start()
-            (found,) = httpx.get(f"{proxy.url}/v3/clusters", timeout=120).json()["data"]
-            with httpx.Client(base_url=found["metadata"]["self"], timeout=120) as cluster:
-                _check(brokers, cluster)
-            assert proxy.stop() == 0
-            assert proxy.tracebacks() == {}
+    with (
+        Cluster(tmp_path / "cluster") as brokers,
+        RestProcess(tmp_path / "rest", brokers.bootstrap) as proxy,
+    ):
+        proxy.start()
+        (found,) = httpx.get(f"{proxy.url}/v3/clusters", timeout=120).json()["data"]
+        with httpx.Client(base_url=found["metadata"]["self"], timeout=120) as cluster:
+            _check(brokers, cluster)
+        assert proxy.stop() == 0
+        assert proxy.tracebacks() == {}
 
 
 def _check(brokers: Cluster, cluster: httpx.Client) -> None:

@@ -6,7 +6,7 @@ from penstock.rest.payloads import schema_finder
 from penstock.rest.payloads.schema_choice import SchemaChoice
 from penstock.rest.payloads.schema_finder import RegisteredAt, SchemaFinder
 from penstock.schemas.errors import SchemaError, UnknownSchema
-from penstock.schemas.lookup import SchemaKind, StoredSchema
+from penstock.schemas.lookup import SchemaKind, SchemaRule, StoredSchema
 from penstock.schemas.registry_client import NewSchema
 from penstock.schemas.subject_names import record_name
 
@@ -17,13 +17,14 @@ class ScriptedRegistry:
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.asked: list[object] = []
+        self.rules: tuple[SchemaRule, ...] = ()
 
     def by_id(self, schema_id: int) -> StoredSchema:
         self.asked.append(schema_id)
         if not 0 < schema_id <= len(self.texts):
             raise UnknownSchema(schema_id, "here")
         text = self.texts[schema_id - 1]
-        return StoredSchema(schema_id=schema_id, kind=SchemaKind.AVRO, text=text)
+        return StoredSchema(schema_id=schema_id, kind=SchemaKind.AVRO, text=text, rules=self.rules)
 
     def at_version(self, subject: str, version: int | None) -> RegisteredAt:
         self.asked.append((subject, version))
@@ -111,3 +112,15 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         for size in (1, 2, 3)
     ]
     assert known == [False, True, True]
+
+
+def test_nothing_is_written_or_read_past_the_rules_of_a_data_contract() -> None:
+    registry = ScriptedRegistry()
+    registry.rules = (SchemaRule(name="hide", kind="ENCRYPT", mode="WRITE"),)
+    finder = SchemaFinder(registry)
+    with pytest.raises(SchemaError, match="the rule hide"):
+        finder.find(text_choice('"int"'))
+    assert finder.codec(1).schema_id == 1
+    registry.rules = (SchemaRule(name="hide", kind="ENCRYPT", mode="WRITEREAD"),)
+    with pytest.raises(SchemaError, match="the rule hide"):
+        SchemaFinder(registry).codec(1)

@@ -1,7 +1,7 @@
 """What an instance hands out, commits and forgets, with a consumer that follows a script."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -20,8 +20,8 @@ FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 class ScriptedConsumer:
     """Polls give what stands in the script: records, an error, or nothing."""
 
-    def __init__(self) -> None:
-        self.now_s = 0.0  # Nothing but a poll takes time.
+    def __init__(self, pass_time: Callable[[float], None]) -> None:
+        self.pass_time = pass_time
         self.polls: deque[list[Any] | Exception] = deque()
         self.assigned: set[TopicPartition] = set()
         self.topics: set[str] = set()
@@ -31,9 +31,6 @@ class ScriptedConsumer:
 
     def subscribe(self, topics: Any, listener: Any) -> None:
         self.topics = set(topics) if isinstance(topics, tuple) else {topics.pattern}
-
-    def unsubscribe(self) -> None:
-        self.topics, self.assigned = set(), set()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         self.assigned = set(partitions)
@@ -45,7 +42,7 @@ class ScriptedConsumer:
         return self.assigned
 
     def poll(self, timeout_s: float) -> list[Any]:
-        self.now_s += timeout_s
+        self.pass_time(timeout_s)
         step = self.polls.popleft() if self.polls else []
         if isinstance(step, Exception):
             raise step
@@ -79,7 +76,8 @@ class Rig:
     """An instance over a script, at a time that the test decides."""
 
     def __init__(self, *, auto_commit: bool = True, bytes_min: int = -1) -> None:
-        self.consumer = ScriptedConsumer()
+        self.now_s = 0.0  # Nothing but a poll takes time.
+        self.made: list[ScriptedConsumer] = []
         settings = InstanceSettings(
             format=EmbeddedFormat.JSON,
             auto_commit=auto_commit,
@@ -88,12 +86,23 @@ class Rig:
             bytes_max=1000,
         )
         self.instance = ConsumerInstance(
-            self.consumer,  # type: ignore[arg-type]
+            self._make,  # type: ignore[arg-type]
             settings,
             decode_json,
-            lambda: self.consumer.now_s,
+            lambda: self.now_s,
         )
         self.instance.assign([FIRST, SECOND])
+
+    def _make(self) -> ScriptedConsumer:
+        self.made.append(ScriptedConsumer(self._pass_time))
+        return self.made[-1]
+
+    @property
+    def consumer(self) -> ScriptedConsumer:
+        return self.made[-1]
+
+    def _pass_time(self, seconds: float) -> None:
+        self.now_s += seconds
 
     def offsets(self, bytes_max: int | None = None) -> list[int]:
         return [one["offset"] for one in self.instance.read(None, bytes_max)]
@@ -113,7 +122,7 @@ def test_the_timer_commits_what_earlier_requests_were_given() -> None:
     rig.consumer.polls += [[record(0)], [], [record(1)]]
     assert rig.offsets() == [0]
     assert rig.consumer.commits == []
-    rig.consumer.now_s = 6.0
+    rig.now_s = 6.0
     assert rig.offsets() == [1]
     assert rig.consumer.commits == [{FIRST: 1}]
     rig.instance.close()
@@ -125,7 +134,7 @@ def test_without_the_timer_nothing_is_committed() -> None:
     rig = Rig(auto_commit=False)
     rig.consumer.polls.append([record(0)])
     rig.offsets()
-    rig.consumer.now_s = 60.0
+    rig.now_s = 60.0
     rig.offsets()
     rig.instance.close()
     assert rig.consumer.commits == []
@@ -147,7 +156,7 @@ def test_a_commit_that_comes_too_late_keeps_nobody_from_reading() -> None:
     rig = Rig()
     rig.consumer.polls += [[record(0)], [], [record(1)]]
     rig.offsets()
-    rig.consumer.now_s, rig.consumer.commit_error = 6.0, CommitFailedError("too late")
+    rig.now_s, rig.consumer.commit_error = 6.0, CommitFailedError("too late")
     assert rig.offsets() == [1]
     rig.consumer.commit_error = KafkaTimeoutError("nobody answers")
     rig.instance.close()
@@ -198,6 +207,7 @@ def test_either_a_subscription_or_an_assignment() -> None:
     with pytest.raises(IllegalConsumerState):
         rig.instance.subscribe(wanted)
     rig.instance.unsubscribe()
+    assert [one.closed for one in rig.made] == [True, False]
     with pytest.raises(KafkaFailure, match="not subscribed"):
         rig.offsets()
     rig.instance.subscribe(wanted)

@@ -140,6 +140,11 @@ def test_a_refusal_is_a_receipt_too() -> None:
     }
 
 
+def test_a_time_that_no_calendar_has_is_no_time() -> None:
+    assert timestamp_text(2**62) is None
+    assert b'"timestamp":""' in Receipts("c", "t").stored(StoredAt(0, 0, 2**62), b"")
+
+
 @given(st.integers(1, 253_402_300_799_999))
 def test_times_are_written_as_they_are_read(time_ms: int) -> None:
     assert timestamp_ms(timestamp_text(time_ms)) == time_ms

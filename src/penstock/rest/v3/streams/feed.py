@@ -99,7 +99,7 @@ class TopicFeed:
         if new:
             self.positions.update(new)
             self._kept_from.update(new)
-            await self._assign(self.positions)
+            await self._assign(new)
 
     def behind(self, reader: StreamReader) -> int | None:
         """A partition of which the next record for a reader is not kept; None: there is none."""
@@ -213,9 +213,10 @@ class TopicFeed:
             self._kept_bytes -= _size(gone.record)
             self._kept_from[gone.partition] = gone.record.offset + 1
 
-    async def _assign(self, positions: Mapping[int, int]) -> None:
-        await self._consumer.assign([TopicPartition(self.topic, one) for one in positions])
-        for partition, offset in positions.items():
+    async def _assign(self, new: Mapping[int, int]) -> None:
+        """Read all partitions, those that are new from these offsets on."""
+        await self._consumer.assign([TopicPartition(self.topic, one) for one in self.positions])
+        for partition, offset in new.items():
             await self._consumer.seek(TopicPartition(self.topic, partition), offset)
 
 

@@ -154,8 +154,10 @@ class StreamHub:
     async def _hold(self, topic: str) -> _Hold:
         async with self._opening:
             held = self._feeds.get(topic)
-            if held is not None and not held.following.done():
-                return held
+            if held is not None:
+                if not held.following.done():
+                    return held
+                await self._close(topic)  # It failed; whoever comes now may have more luck.
             if len(self._feeds) >= _FEEDS_MAX:
                 raise TooManyRequests
             ends = await self._readers.ask(lambda admin: _offsets(admin, topic, OffsetSpec.LATEST))
@@ -171,6 +173,7 @@ class StreamHub:
             await feed.follow()
         except PenstockError as error:
             log.warning("Reading topic %s failed: %s", feed.topic, error)
+        finally:
             for reader in feed.readers:
                 reader.end("failed")
 
@@ -217,7 +220,9 @@ class StreamHub:
 
     async def _look_after(self, topic: str) -> None:
         """Close a feed that nobody needs; read partitions that are new; end with the topic."""
-        hold = self._feeds[topic]
+        hold = self._feeds.get(topic)
+        if hold is None:
+            return
         idle_s = asyncio.get_running_loop().time() - hold.idle_since_s
         if not hold.users and idle_s > _BEAT_S:
             await self._close(topic)
