@@ -30,7 +30,6 @@ async def run(config: RestConfig) -> None:
     """Until a signal comes."""
     for warning in config.warnings:
         log.warning("%s", warning)
-    _allow_open_files()
     stopping = asyncio.Event()
     stop_on_signals(stopping)
     async with serving_rest(config):

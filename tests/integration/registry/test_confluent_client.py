@@ -306,7 +306,7 @@ from penstock.registry.service import process
 
 async def main():
     stopping = asyncio.Event()
-    process._stop_on_signals(stopping, lambda: None)
+    process.stop_on_signals(stopping, lambda: None)
     print("ready", flush=True)
     await stopping.wait()
     print("stopping", flush=True)

@@ -50,7 +50,14 @@ async def _kept(kind: ServiceKind, settings: PlatformSettings) -> AsyncIterator[
         keeping = asyncio.create_task(keeper.keep(), name=kind.name)
         stack.push_async_callback(_cancel, keeping)
         ports = await stack.enter_async_context(
-            serving_all(switch, config.listeners, sockets, tls=tls, limits=runner.limits(config))
+            serving_all(
+                switch,
+                config.listeners,
+                sockets,
+                tls=tls,
+                limits=runner.limits(config),
+                with_sockets=runner.with_sockets,
+            )
         )
         stack.callback(keeper.end_streams)
         log.info("%s listens on port %s", kind.name, ", ".join(map(str, ports)))
