@@ -38,6 +38,7 @@ ACTING = frozenset(
 PURE: dict[str, set[str]] = {
     "assignors": set(),
     "cluster": {
+        "control.acl_changes",
         "control.config_changes",
         "control.controller",
         "control.fenced_writes",

@@ -52,6 +52,7 @@ def dispatcher(listener: str, settings: dict[str, str]) -> Dispatcher:
         quotas=SimpleNamespace(is_active=False),
         metrics=Metrics(),
         peers=object(),
+        access=None,
     )
     return Dispatcher(broker, listener=listener)
 

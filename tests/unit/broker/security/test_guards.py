@@ -3,7 +3,8 @@
 import pytest
 
 from penstock.broker.dispatch import HANDLERS, PEER_HANDLERS, REFUSED
-from penstock.broker.security.guards import GUARDS, refusal
+from penstock.broker.security.guard_parts import refusal
+from penstock.broker.security.guards import GUARDS
 from penstock.errors import ErrorCode
 from penstock.protocol.apis import ApiKey
 from penstock.security.acls.required import REQUIRED
