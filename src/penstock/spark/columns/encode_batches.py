@@ -129,7 +129,8 @@ class BatchBuilder:
 def _since_first(times_ms: Ints, cuts: Sequence[tuple[TopicPartition, int, int]]) -> Ints:
     """Each row's time as it stands in its batch: counted from the batch's first."""
     firsts = [np.full(end - start, times_ms[start]) for _, start, end in cuts]
-    return times_ms - np.concatenate(firsts)
+    since: Ints = times_ms - np.concatenate(firsts)
+    return since
 
 
 def row_sizes(keys: Any, values: Any, headers: Any | None) -> Ints:
