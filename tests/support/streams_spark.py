@@ -9,9 +9,10 @@ from types import ModuleType
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
+from penstock.client.operations.topics import NewTopic, create_topics
+from penstock.client.wire.raw_cluster import cluster_for
 from penstock.streams import KafkaStreams, StreamsTopology
 
 
@@ -57,10 +58,9 @@ def _module(name: str) -> ModuleType:
 
 def create(address: str, *topics: str, partitions: int = 1) -> None:
     """Topics for a test."""
-    admin = AdminClient({"bootstrap.servers": address})
-    made = admin.create_topics([NewTopic(topic, partitions) for topic in topics])
-    for future in made.values():
-        future.result(30)
+    wanted = [NewTopic(name=topic, partitions=partitions) for topic in topics]
+    with cluster_for({"bootstrap.servers": address}) as cluster:
+        create_topics(cluster, wanted, timeout_ms=30_000)
 
 
 class Feed:

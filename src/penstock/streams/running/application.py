@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from enum import Enum
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -121,8 +122,8 @@ class KafkaStreams:
             session.start(self._stop)
             self._change(StreamsState.RUNNING)
             while not self._stop.is_set():
-                read = sum(self._work_off(session, query) for query in queries)
-                if not read or self.failure or not _goes_round(queries):
+                worked = [self._work_off(session, query) for query in queries]
+                if not any(worked) or self.failure or not _goes_round(queries):
                     break
 
     def close(self, timeout_s: float = 120.0) -> bool:
@@ -215,8 +216,12 @@ class KafkaStreams:
             self._write_status()
         return False
 
-    def _work_off(self, session: QuerySession, query: "StageQuery") -> int:
-        """Run one stage to the end of what it reads; how many records that were."""
+    def _work_off(self, session: QuerySession, query: "StageQuery") -> bool:
+        """Run one stage to the end of what it reads; whether there was anything.
+
+        The checkpoint is asked: what Spark reports of the last batch may come after its end.
+        """
+        before = _latest_batch(query.checkpoint)
         session.add(self._new_query(query, ends=True))
         while not self._stop.is_set() and not session.statuses[query.name].has_ended:
             session.look(self._stop)
@@ -225,7 +230,7 @@ class KafkaStreams:
         if status.state == FAILED:
             self.failure = f"{status.name} was given up: {status.failure}"
             self._stop.set()
-        return status.rows
+        return _latest_batch(query.checkpoint) != before
 
     def _new_session(self) -> QuerySession:
         from penstock.client.wire.raw_cluster import cluster_for
@@ -281,6 +286,12 @@ class KafkaStreams:
     def _write_status(self) -> None:
         bootstrap = self.settings.client["bootstrap.servers"]
         self.folder.write_statuses(self._state.value, bootstrap, self.stages)
+
+
+def _latest_batch(checkpoint: Path) -> int:
+    """The number of the last batch that a stage planned; -1: none."""
+    planned = checkpoint.glob("offsets/*")
+    return max((int(file.name) for file in planned if file.name.isdigit()), default=-1)
 
 
 def _goes_round(queries: "tuple[StageQuery, ...]") -> bool:

@@ -13,7 +13,7 @@ from penstock.errors import PenstockError
 from penstock.schemas.dead_letters import Cause
 from penstock.streams.plan.nodes import PlanNode, StoreSpec, StreamsTopology
 from penstock.streams.plan.stages import changelog_topic
-from penstock.streams.steps.foreign_key import ForeignAnswer, ForeignSubscription
+from penstock.streams.steps.foreign_key import ForeignAnswer, ForeignSubscription, Instruction
 from penstock.streams.tasks.changelogs import KEPT, ChangelogWriter
 from penstock.streams.tasks.paged_memory import ABOUT, PagedMemory, PagedStore
 from penstock.streams.tasks.pages import PageShelf
@@ -194,7 +194,11 @@ class TaskBatch:
     def _own_format(self, sink: PlanNode, value: Any) -> tuple[bytes | None, int | None]:
         """The bytes of a change or a subscription, and where an answer has to go."""
         if isinstance(value, ForeignSubscription):
-            value = replace(value, partition=self.partition)
+            # In one batch a row may change before an answer to its old version comes, which is then
+            # dropped. So every version is answered, with nothing if need be: tables end right.
+            silent = value.ask is Instruction.TELL_IF_FOUND
+            ask = Instruction.TELL_ALWAYS if silent else value.ask
+            value = replace(value, partition=self.partition, ask=ask)
         to = value.partition if isinstance(value, ForeignAnswer) else None
         return encoded(value, sink.value_serde), to
 
