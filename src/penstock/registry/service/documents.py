@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from penstock.registry.registering import SchemaRequest
 from penstock.registry.schema import JsonObject, SchemaContent, SchemaVersion
 
 
@@ -17,14 +18,16 @@ def version_document(one: SchemaVersion) -> dict[str, Any]:
     return told | ({"deleted": True} if one.deleted else {})
 
 
-def registered_document(one: SchemaVersion) -> dict[str, Any]:
-    """The answer to a registration; its id is what clients look for."""
-    return {
-        "id": one.schema_id,
-        "version": one.version,
-        "guid": one.content.guid,
-        **one.content.json(),
-    }
+def registered_document(one: SchemaVersion, asked: SchemaRequest) -> dict[str, Any]:
+    """The answer to a registration; its id is what clients look for.
+
+    The schema is told only where settings have added to it. Clients take what comes for what they
+    sent, and a Protobuf schema that was sent compiled comes back as text.
+    """
+    told = {"id": one.schema_id, "version": one.version, "guid": one.content.guid}
+    kept = one.content
+    is_as_sent = (kept.metadata, kept.rule_set) == (asked.metadata, asked.rule_set)
+    return told if is_as_sent else {**told, **kept.json()}
 
 
 def schema_document(content: SchemaContent) -> dict[str, Any]:

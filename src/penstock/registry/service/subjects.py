@@ -103,14 +103,16 @@ class SubjectRoutes:
         found = await self._store.find_done(
             lambda state: register(state, subject, wanted, parse_definition)
         )
-        return None if found is None else json_answer(request, registered_document(found.version))
+        if found is None:
+            return None
+        return json_answer(request, registered_document(found.version, wanted))
 
     async def _register(self, request: Request) -> Response:
         wanted, subject = await _schema_of(request), subject_of(request)
         made = await self._store.change(
             lambda state: register(state, subject, wanted, parse_definition)
         )
-        return json_answer(request, registered_document(made.version))
+        return json_answer(request, registered_document(made.version, wanted))
 
     async def _look_up(self, request: Request) -> Response:
         wanted, subject = await _schema_of(request), subject_of(request)
