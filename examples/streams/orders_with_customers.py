@@ -11,14 +11,14 @@ from typing import Any
 from penstock.streams import StreamsBuilder
 
 
-def with_customer(order: dict[str, Any], customer: dict[str, Any]) -> dict[str, Any]:
-    """An order as it is shown."""
-    return {**order, "name": customer["name"]}
+def with_customer(order: dict[str, Any], customer: dict[str, Any] | None) -> dict[str, Any]:
+    """An order as it is shown; a customer may come later than its orders."""
+    return {**order, "name": None if customer is None else customer["name"]}
 
 
 builder = StreamsBuilder()
 orders, customers = builder.table("orders"), builder.table("customers")
-shown = orders.join_foreign_key(
+shown = orders.left_join_foreign_key(
     customers, lambda number, order: order["customer"], with_customer, store="orders-shown"
 )
 shown.to_stream().to("orders-shown")

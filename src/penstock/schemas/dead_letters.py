@@ -11,7 +11,7 @@ and for the last offset of a batch; those are ours.
 | `__connect.errors.partition`           | its partition                                       |
 | `__connect.errors.offset`              | its offset                                          |
 | `__connect.errors.connector.name`      | the pipeline, connector or topic that put it aside  |
-| `__connect.errors.stage`               | where it failed: one of the class `Stage`           |
+| `__connect.errors.stage`               | where it failed: a `FailureStage`                   |
 | `__connect.errors.exception.class.name`| the class of the error                              |
 | `__connect.errors.exception.message`   | the reason                                          |
 | `__penstock.errors.timestamp`          | the record's timestamp in milliseconds              |
@@ -44,7 +44,7 @@ REASON_CHARACTERS_MAX = 2_000  # A dead letter must not outgrow the limit the re
 Header = tuple[str, bytes | None]
 
 
-class Stage(StrEnum):
+class FailureStage(StrEnum):
     """Where a record failed, in Kafka Connect's words where it has one."""
 
     KEY_CONVERTER = "KEY_CONVERTER"  # Its key cannot be decoded.

@@ -10,7 +10,7 @@ from tests.support.registry import RegistryProcess
 from tests.support.spark_topics import Topic
 
 from penstock.cli.tools.dlq.read import read_topic
-from penstock.schemas.dead_letters import Cause, Stage
+from penstock.schemas.dead_letters import Cause, FailureStage
 from penstock.schemas.serializers import AvroDeserializer, AvroSerializer, RegistryClient
 
 ORDER = {
@@ -38,7 +38,9 @@ def test_a_value_is_shown_and_corrected_under_its_schema(
     dead = Topic(broker.port, "letters.dead")
     ours = RegistryClient(registry.url)
     value = AvroSerializer(ORDER, registry=ours).serialize("letters", {"id": -1, "note": "a"})
-    cause = Cause(topic="letters", partition=0, offset=3, stage=Stage.TASK_PUT, message="id < 0")
+    cause = Cause(
+        topic="letters", partition=0, offset=3, stage=FailureStage.TASK_PUT, message="id < 0"
+    )
     dead.put([value, b"{}"], headers=cause.headers())
     where = ("--schema-registry", registry.url)
     good, bad = map(

@@ -17,13 +17,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from penstock.schemas.dead_letters import Cause, Stage, cause_of
+from penstock.schemas.dead_letters import Cause, FailureStage, cause_of
 from penstock.schemas.errors import DecodeError, SchemaError
 from penstock.spark.formats.dead_letter_rows import DEAD_LETTER, DEAD_LETTER_TYPE, DeadLetter
 from penstock.spark.formats.format import DecodeFailure, Format, ValueDecoder, arrow_type
 
 OnError: TypeAlias = Literal["fail", "dead-letter", "null"]
-_STAGES = {"key": Stage.KEY_CONVERTER, "value": Stage.VALUE_CONVERTER}
+_STAGES = {"key": FailureStage.KEY_CONVERTER, "value": FailureStage.VALUE_CONVERTER}
 _BYTES = (t.BinaryType, t.StringType)
 
 
