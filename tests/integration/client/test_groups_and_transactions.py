@@ -103,11 +103,16 @@ def test_a_group_goes_on_where_it_left_off(broker: BrokerProcess, topic: str) ->
 
 
 @pytest.mark.parametrize("has_joined", [False, True])
+@pytest.mark.parametrize(
+    "protocol",
+    [{}, {"partition.assignment.strategy": "cooperative-sticky"}, {"group.protocol": "consumer"}],
+    ids=["eager", "cooperative", "new"],
+)
 def test_who_leaves_a_group_can_be_assigned_partitions(
-    broker: BrokerProcess, topic: str, has_joined: bool
+    broker: BrokerProcess, topic: str, has_joined: bool, protocol: dict[str, str]
 ) -> None:
     """The group's word may still be on its way, and is no longer for the consumer to follow."""
-    with member(broker, topic) as consumer:
+    with member(broker, topic, **protocol) as consumer:
         if has_joined:
             read(consumer, 40)
         consumer.unsubscribe()
@@ -116,6 +121,9 @@ def test_who_leaves_a_group_can_be_assigned_partitions(
         consumer.seek_to_beginning(partitions)
         assert {record.partition for record in read(consumer, 20)} == {0, 1}
         assert consumer.assignment() == set(partitions)
+        consumer.unsubscribe()
+        consumer.subscribe([topic])
+        _poll_until(lambda: len(consumer.assignment()) == 4, consumer)
 
 
 def test_consuming_and_producing_is_one_step(broker: BrokerProcess, topic: str) -> None:

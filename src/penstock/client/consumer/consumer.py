@@ -225,7 +225,7 @@ class Consumer(Generic[K, V]):
         self._subscription, self._rebalance.is_subscribed = frozenset(), False
         self._unapplied = False
         self._call(self._rd.unsubscribe)
-        self._call(self._rd.unassign)
+        self._call(self._rebalance.put, self._rd, [])
         self._forget(self._positions.assigned)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
@@ -462,7 +462,8 @@ class Consumer(Generic[K, V]):
         if not self._unapplied:
             return
         self._resolve_ends(timeout_s)
-        self._call(self._rd.assign, with_starts(self._positions, self._positions.assigned))
+        starts = with_starts(self._positions, self._positions.assigned)
+        self._call(self._rebalance.put, self._rd, starts)
         self._unapplied = False
         if self._positions.paused:
             self._call(self._rd.pause, librdkafka.rd_partitions(self._positions.paused))

@@ -45,6 +45,7 @@ class Rebalance:
         self._who = who
         self.listener: RebalanceListener | None = None
         self.is_subscribed = False
+        self._by_steps = False  # librdkafka takes nothing but steps, once a group gave it some.
         self.has_declined = False  # librdkafka has been told of no partitions at all.
         self.starting: frozenset[TopicPartition] = frozenset()  # librdkafka has not begun on them.
 
@@ -66,6 +67,7 @@ class Rebalance:
         finally:
             self.starting = frozenset()
         if self._cooperative:
+            self._by_steps = True
             rd.incremental_assign(starts)
         else:
             rd.assign(starts)
@@ -105,10 +107,37 @@ class Rebalance:
             rd.unassign()
         self._forget(gone)
 
+    def put(
+        self, rd: confluent_kafka.Consumer, starts: list[confluent_kafka.TopicPartition]
+    ) -> None:
+        """Let librdkafka read exactly these partitions."""
+        if not self._by_steps:
+            try:
+                _put_whole(rd, starts)
+                return
+            except confluent_kafka.KafkaException as error:
+                if error.args[0].code() != confluent_kafka.KafkaError._STATE:
+                    raise
+                self._by_steps = True  # A group's word came meanwhile.
+        if before := rd.assignment():
+            rd.incremental_unassign(before)
+        rd.incremental_assign(starts)
+
     def _decline(self, rd: confluent_kafka.Consumer) -> None:
         """The word of a group that was left since: librdkafka waits for an answer to it."""
-        rd.unassign()
+        if self._cooperative:
+            self._by_steps = True
+            rd.incremental_unassign(rd.assignment())
+        else:
+            rd.unassign()
         self.has_declined = True
+
+
+def _put_whole(rd: confluent_kafka.Consumer, starts: list[confluent_kafka.TopicPartition]) -> None:
+    if starts:
+        rd.assign(starts)
+    else:
+        rd.unassign()
 
 
 def with_starts(
