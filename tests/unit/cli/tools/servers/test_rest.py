@@ -26,5 +26,5 @@ def test_an_override_stands_above_the_file(
 ) -> None:
     file = tmp_path / "kafka-rest.properties"
     file.write_text("bootstrap.servers=127.0.0.1:9\nlisteners=http://127.0.0.1:0\n")
-    assert main(["rest", str(file), "--override", "listeners=https://here:1"]) == 1
-    assert "https is not served yet" in capsys.readouterr().err
+    assert main(["rest", str(file), "--override", "listeners=ftp://here:1"]) == 1
+    assert "write http://host:port or https://host:port" in capsys.readouterr().err
