@@ -109,7 +109,7 @@ PURE: dict[str, set[str]] = {
         "serializers.registry_user",
         "serializers.settings",
     },
-    "security": set(),
+    "security": {"sasl.token_keys"},
     "sql": set(),
     "status": {"gathering"},
     "streams": {

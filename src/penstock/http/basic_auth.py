@@ -18,22 +18,10 @@ from starlette.requests import HTTPConnection
 
 from penstock.config.properties import read_properties
 from penstock.errors import ConfigError
-from penstock.http.errors import HttpError
+from penstock.http.errors import OPEN_PATHS, HttpError, Unauthorized
 
-_OPEN = ("/-/ready", "/-/health")
 _DIGEST = "MD5:"
 ANY_ROLE = "*"
-
-
-class Unauthorized(HttpError):
-    """The request says nobody's name, or not with his password."""
-
-    status = 401
-
-    def __init__(self, realm: str) -> None:
-        quoted = realm.replace("\\", "\\\\").replace('"', '\\"')
-        challenge = {"www-authenticate": f'Basic realm="{quoted}"'}
-        super().__init__("Unauthorized", headers=challenge)
 
 
 class Forbidden(HttpError):
@@ -84,7 +72,7 @@ class BasicAuth:
         self._users = users
         self._realm = realm
         self._roles = frozenset(roles)
-        self._open = frozenset((*_OPEN, *open_paths))
+        self._open = frozenset((*OPEN_PATHS, *open_paths))
 
     def __call__(self, request: HTTPConnection) -> None:
         """Let the request through, or raise Unauthorized or Forbidden."""
@@ -95,20 +83,20 @@ class BasicAuth:
         # A name that nobody has costs the same time as one with another password.
         right = (user or _NOBODY).has_password(password)
         if user is None or not right:
-            raise Unauthorized(self._realm)
+            raise Unauthorized("Basic", self._realm)
         if ANY_ROLE not in self._roles and not self._roles & user.roles:
             raise Forbidden(f"User {name} has none of the roles that may use this service.")
 
     def _credentials(self, header: str) -> tuple[str, str]:
         scheme, _, word = header.partition(" ")
         if scheme.lower() != "basic":
-            raise Unauthorized(self._realm)
+            raise Unauthorized("Basic", self._realm)
         try:
             name, colon, password = base64.b64decode(word, validate=True).decode().partition(":")
         except (binascii.Error, ValueError):
-            raise Unauthorized(self._realm) from None
+            raise Unauthorized("Basic", self._realm) from None
         if not colon:
-            raise Unauthorized(self._realm)
+            raise Unauthorized("Basic", self._realm)
         return name, password
 
 

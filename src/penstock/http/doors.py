@@ -1,26 +1,58 @@
 """A service at its doors: the listeners of http and of https, and who watches them."""
 
+import asyncio
 import ssl
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from socket import socket
 from typing import TYPE_CHECKING
 
-from penstock.http.access import BasicSettings, HttpListener
+from penstock.http.access import AccessSettings, BasicSettings, BearerSettings, HttpListener
 from penstock.http.basic_auth import BasicAuth, read_users
+from penstock.http.bearer_auth import BearerAuth
 from penstock.http.server import Limits, serving
+from penstock.http.service import Guard
+from penstock.security.sasl.token_keys import BearerTokens, check_keys_url
 from penstock.security.tls.contexts import TlsSettings
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 
-def guard_of(basic: BasicSettings | None) -> BasicAuth | None:
-    """Who watches the door; None: whoever reaches the port may use the service."""
-    if basic is None:
-        return None
-    users = read_users(basic.users_file)
-    return BasicAuth(users, realm=basic.realm, roles=basic.roles, open_paths=basic.open_paths)
+@asynccontextmanager
+async def guarding(access: AccessSettings | None) -> AsyncIterator[Guard | None]:
+    """Who watches the door while it is entered; None: whoever reaches it may use the service."""
+    match access:
+        case None:
+            yield None
+        case BasicSettings():
+            yield BasicAuth(
+                read_users(access.users_file),
+                realm=access.realm,
+                roles=access.roles,
+                open_paths=access.open_paths,
+            )
+        case BearerSettings():
+            async with _believing(access) as guard:
+                yield guard
+
+
+@asynccontextmanager
+async def _believing(access: BearerSettings) -> AsyncIterator[Guard]:
+    check_keys_url("oauthbearer.jwks.endpoint.url", access.keys_url)
+    tokens = BearerTokens(
+        access.rules,
+        now_ms=lambda: time.time_ns() // 1_000_000,
+        url=access.keys_url,
+        refresh_s=access.refresh_s,
+    )
+    fetching = asyncio.create_task(tokens.keep_fresh(), name="keys of bearer tokens")
+    try:
+        yield BearerAuth(tokens, realm=access.realm, open_paths=access.open_paths)
+    finally:
+        fetching.cancel()
+        await asyncio.wait({fetching})
 
 
 def server_context(

@@ -5,6 +5,8 @@ from typing import Any, ClassVar
 
 from penstock.errors import PenstockError
 
+OPEN_PATHS = ("/-/ready", "/-/health")  # What supervises a service need not know a password.
+
 
 class HttpError(PenstockError):
     """An answer that is an error; `code` is what the service's clients look at."""
@@ -68,3 +70,13 @@ class UnsupportedMedia(HttpError):
 def plain_document(error: HttpError) -> dict[str, Any]:
     """An error as Confluent's services write it; a service may have a form of its own."""
     return {"error_code": error.code, "message": str(error)}
+
+
+class Unauthorized(HttpError):
+    """The request does not prove who sends it."""
+
+    status = 401
+
+    def __init__(self, scheme: str, realm: str) -> None:
+        quoted = realm.replace("\\", "\\\\").replace('"', '\\"')
+        super().__init__("Unauthorized", headers={"www-authenticate": f'{scheme} realm="{quoted}"'})

@@ -14,9 +14,9 @@ from penstock.http.access import (
     ACCESS_DEFAULTS,
     LISTENER_FORM,
     TLS_SETTINGS,
-    BasicSettings,
+    AccessSettings,
     HttpListener,
-    read_basic,
+    read_access,
     read_listeners,
     read_tls,
 )
@@ -81,7 +81,7 @@ class RestConfig:
     streams_max: int = 2000
     stream_buffer_bytes: int = 1 << 20  # What a reader of a stream may be behind.
     tls: TlsSettings | None = None  # None: nothing is said about TLS.
-    basic: BasicSettings | None = None  # None: whoever reaches the port may use it.
+    access: AccessSettings | None = None  # None: whoever reaches the port may use it.
     warnings: tuple[str, ...] = field(default=())
 
     @classmethod
@@ -110,7 +110,7 @@ class RestConfig:
             streams_max=_number(chosen, "streams.max"),
             stream_buffer_bytes=_number(chosen, "stream.buffer.bytes"),
             tls=read_tls(chosen),
-            basic=read_basic(chosen, "KafkaRest"),
+            access=read_access(chosen, "KafkaRest"),
             warnings=tuple(_warning(name) for name in given if not _is_known(name)),
         )
 

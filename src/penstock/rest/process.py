@@ -13,7 +13,7 @@ import resource
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from penstock.http.doors import guard_of, server_context, serving_all
+from penstock.http.doors import guarding, server_context, serving_all
 from penstock.http.server import Limits, listen
 from penstock.http.service import OpenService
 from penstock.http.signals import stop_on_signals
@@ -70,8 +70,11 @@ def _allow_open_files() -> None:
 async def open_service(config: RestConfig) -> AsyncIterator[OpenService]:
     """A proxy with its clients, to be served by whoever has the sockets."""
     tls = server_context(config.tls, config.listeners)
-    guard = guard_of(config.basic)
-    async with Proxy.open(config) as proxy, application(proxy, guard) as app:
+    async with (
+        guarding(config.access) as guard,
+        Proxy.open(config) as proxy,
+        application(proxy, guard) as app,
+    ):
         yield OpenService(app=app, tls=tls, end_streams=proxy.stopping.set)
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import ssl
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from tests.support.broker import BrokerProcess
 from tests.support.certificates import Certificates, make_certificates
 from tests.support.processes import HOST, free_port
 from tests.support.rest import RestProcess
+from tests.support.token_issuer import Issuer
+from tests.support.waiting import eventually
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -78,6 +81,43 @@ def test_a_websocket_asks_for_the_password_too(port: int, trusting: ssl.SSLConte
     allowed = {"Authorization": f"Basic {word}"}
     with connect(url, ssl=trusting, additional_headers=allowed):
         pass
+
+
+def test_bearer_tokens_are_believed_if_a_known_key_signed_them(tmp_path: Path) -> None:
+    ours, strangers = (Issuer(name, int(time.time())) for name in ("ours", "ours"))
+    keys = tmp_path / "keys.json"
+    keys.write_text(ours.keys())
+    settings = {
+        "authentication.method": "BEARER",
+        "oauthbearer.jwks.endpoint.url": keys.as_uri(),
+        "oauthbearer.expected.audience": "rest",
+    }
+    with (
+        BrokerProcess(tmp_path / "broker") as broker,
+        RestProcess(tmp_path / "rest", broker.address, settings) as rest,
+        httpx.Client(base_url=rest.url) as client,
+    ):
+        broker.start()
+        rest.start()
+
+        def status(token: str) -> int:
+            return client.get(PATH, headers={"Authorization": f"Bearer {token}"}).status_code
+
+        eventually(lambda: status(ours.token(aud="rest")) == 200, timeout_s=120, what="the keys")
+        refused = [
+            ours.token(aud="others"),
+            strangers.token(aud="rest"),
+            ours.token(),
+            "x",
+            "x.y.z",
+        ]
+        assert [status(token) for token in refused] == [401] * len(refused)
+        asked = client.get(PATH)
+        assert (asked.status_code, asked.headers["www-authenticate"]) == (
+            401,
+            'Bearer realm="KafkaRest"',
+        )
+        assert rest.tracebacks() == {}
 
 
 def test_https_without_a_key_is_told(tmp_path: Path) -> None:

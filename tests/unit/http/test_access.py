@@ -3,7 +3,15 @@
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.http.access import ACCESS_DEFAULTS, HttpListener, read_basic, read_listeners, read_tls
+from penstock.http.access import (
+    ACCESS_DEFAULTS,
+    BearerSettings,
+    HttpListener,
+    read_access,
+    read_basic,
+    read_listeners,
+    read_tls,
+)
 
 
 def test_listeners_are_http_or_https() -> None:
@@ -55,7 +63,7 @@ def test_basic_is_read_where_it_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("authentication.method", "BEARER", "neither NONE nor BASIC"),
+        ("authentication.method", "DIGEST", "none of NONE, BASIC and BEARER"),
         ("authentication.users.file", "", "is missing"),
     ],
 )
@@ -68,3 +76,22 @@ def test_what_nobody_could_pass_is_refused(name: str, value: str, reason: str) -
     }
     with pytest.raises(ConfigError, match=reason):
         read_basic(given, "realm")
+
+
+@pytest.mark.parametrize("method", ["BEARER", "OAuthBearer"])
+def test_bearer_tokens_are_read_where_they_are_asked_for(method: str) -> None:
+    given = {
+        **ACCESS_DEFAULTS,
+        "authentication.method": method,
+        "oauthbearer.jwks.endpoint.url": "file:/keys",
+        "oauthbearer.expected.audience": "a, b",
+        "oauthbearer.expected.issuer": "us",
+    }
+    found = read_access(given, "realm")
+    assert isinstance(found, BearerSettings)
+    assert (found.keys_url, found.realm) == ("file:/keys", "realm")
+    assert (found.rules.audiences, found.rules.issuer) == ({"a", "b"}, "us")
+    with pytest.raises(ConfigError, match=r"oauthbearer\.jwks\.endpoint\.url is missing"):
+        read_access({**given, "oauthbearer.jwks.endpoint.url": ""}, "realm")
+    with pytest.raises(ConfigError, match="is no number"):
+        read_access({**given, "oauthbearer.clock.skew.seconds": "soon"}, "realm")

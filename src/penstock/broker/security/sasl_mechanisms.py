@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from penstock.broker.security.token_keys import BearerTokens, bearer_tokens_of
+from penstock.broker.security.token_keys import bearer_tokens_of
 from penstock.cluster.image.image import ClusterImage
 from penstock.cluster.znodes import sanitized
 from penstock.config.broker import BrokerConfig
@@ -23,6 +23,7 @@ from penstock.security.sasl.outcome import SaslServer
 from penstock.security.sasl.plain import PLAIN, PlainServer, PlainUsers
 from penstock.security.sasl.scram import HASHES, ScramCredential
 from penstock.security.sasl.scram_server import ScramServer, ScramUsers
+from penstock.security.sasl.token_keys import BearerTokens
 
 log = logging.getLogger("kafka.network.SocketServer")
 

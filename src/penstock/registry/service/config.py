@@ -13,9 +13,9 @@ from penstock.errors import ConfigError
 from penstock.http.access import (
     ACCESS_DEFAULTS,
     TLS_SETTINGS,
-    BasicSettings,
+    AccessSettings,
     HttpListener,
-    read_basic,
+    read_access,
     read_listeners,
     read_tls,
 )
@@ -71,7 +71,7 @@ class RegistryConfig:
     heartbeat_s: float = 3.0
     rebalance_timeout_s: float = 300.0
     tls: TlsSettings | None = None  # None: nothing is said about TLS.
-    basic: BasicSettings | None = None  # None: whoever reaches the port may use it.
+    access: AccessSettings | None = None  # None: whoever reaches the port may use it.
     warnings: tuple[str, ...] = field(default=())
 
     @classmethod
@@ -96,7 +96,7 @@ class RegistryConfig:
             heartbeat_s=_number(chosen, "kafkagroup.heartbeat.interval.ms") / 1000,
             rebalance_timeout_s=_number(chosen, "kafkagroup.rebalance.timeout.ms") / 1000,
             tls=read_tls(chosen),
-            basic=read_basic(chosen, "SchemaRegistry"),
+            access=read_access(chosen, "SchemaRegistry"),
             warnings=tuple(_warning(name) for name in given if not _is_known(name)),
         )
 

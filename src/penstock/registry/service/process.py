@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
 from penstock.errors import RetriableError
-from penstock.http.doors import guard_of, serving_all
+from penstock.http.doors import guarding, serving_all
 from penstock.http.server import listen
 from penstock.http.service import OpenService
 from penstock.http.signals import stop_on_signals
@@ -80,20 +80,21 @@ async def open_service(
 
     `ports` are those that the listeners really have; without them, those of the settings.
     """
-    contexts = tls_contexts(config)  # Key stores and users are looked at before anybody waits.
-    guard = guard_of(config.basic)
-    names = RegistryNames(kafka_cluster_id=await _prepare(config), group_id=config.group_id)
-    leadership = Leadership()
-    identity = own_identity(config, ports or [one.port for one in config.listeners])
-    async with (
-        KafkaTopic.open(config) as topic,
-        _followed(topic, config, leadership) as (store, following),
-        taking_part(config, identity, leadership) as failure,
-        _first_of(following, failure) as failing,
-    ):
-        writes = LeaderWrites(store, leadership, forward_settings(config, contexts.client))
-        app = application(store, writes, guard, names)
-        yield OpenService(app=app, failing=failing, tls=contexts.server)
+    # Key stores and users are looked at before anybody waits.
+    contexts = tls_contexts(config)
+    async with guarding(config.access) as guard:
+        names = RegistryNames(kafka_cluster_id=await _prepare(config), group_id=config.group_id)
+        leadership = Leadership()
+        identity = own_identity(config, ports or [one.port for one in config.listeners])
+        async with (
+            KafkaTopic.open(config) as topic,
+            _followed(topic, config, leadership) as (store, following),
+            taking_part(config, identity, leadership) as failure,
+            _first_of(following, failure) as failing,
+        ):
+            writes = LeaderWrites(store, leadership, forward_settings(config, contexts.client))
+            app = application(store, writes, guard, names)
+            yield OpenService(app=app, failing=failing, tls=contexts.server)
 
 
 @asynccontextmanager

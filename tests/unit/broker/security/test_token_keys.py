@@ -1,18 +1,16 @@
 """Bearer tokens at a listener: from settings to rules, and keys that are fetched in time."""
 
 import asyncio
-import base64
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, utils
+from tests.support.token_issuer import Issuer, encoded
 
-from penstock.broker.security.token_keys import BearerTokens, bearer_tokens_of
+from penstock.broker.security.token_keys import bearer_tokens_of
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ConfigError
+from penstock.security.sasl.token_keys import BearerTokens
 from penstock.security.sasl.web_tokens import UnknownKey, WebTokenRefused
 
 UNSECURED = (
@@ -20,33 +18,6 @@ UNSECURED = (
     "OAuthBearerUnsecuredValidatorCallbackHandler"
 )
 NOW_S = 1_000_000
-
-
-def encoded(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def number(value: int) -> str:
-    return encoded(value.to_bytes(32, "big"))
-
-
-class Issuer:
-    def __init__(self, key_id: str) -> None:
-        self.key_id = key_id
-        self.key = ec.generate_private_key(ec.SECP256R1())
-
-    def public(self) -> dict[str, str]:
-        numbers = self.key.public_key().public_numbers()
-        point = {"x": number(numbers.x), "y": number(numbers.y)}
-        return {"kty": "EC", "crv": "P-256", "kid": self.key_id, "use": "sig", **point}
-
-    def token(self, **claims: Any) -> str:
-        head = {"alg": "ES256", "kid": self.key_id}
-        said = {"sub": "alice", "iat": NOW_S, "exp": NOW_S + 60, **claims}
-        text = ".".join(encoded(json.dumps(part).encode()) for part in (head, said))
-        der = self.key.sign(text.encode(), ec.ECDSA(hashes.SHA256()))
-        r, s = utils.decode_dss_signature(der)
-        return f"{text}.{encoded(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
 
 
 def tokens_of(**settings: str) -> BearerTokens:
@@ -71,7 +42,7 @@ async def fetched(tokens: BearerTokens, token: str) -> str:
 
 
 def test_keys_come_from_a_file_and_rules_from_the_settings(tmp_path: Path) -> None:
-    issuer = Issuer("one")
+    issuer = Issuer("one", NOW_S)
     file = tmp_path / "keys.json"
     file.write_text(json.dumps({"keys": [issuer.public()]}))
     tokens = tokens_of(
@@ -86,8 +57,8 @@ def test_keys_come_from_a_file_and_rules_from_the_settings(tmp_path: Path) -> No
 def test_a_key_nobody_knows_is_fetched_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.broker.security.token_keys._FETCH_AGAIN_S", 0.01)
-    old, new = Issuer("old"), Issuer("new")
+    monkeypatch.setattr("penstock.security.sasl.token_keys._FETCH_AGAIN_S", 0.01)
+    old, new = Issuer("old", NOW_S), Issuer("new", NOW_S)
     file = tmp_path / "keys.json"
     file.write_text(json.dumps({"keys": [old.public()]}))
     tokens = tokens_of(oauthbearer_jwks_endpoint_url=file.as_uri())

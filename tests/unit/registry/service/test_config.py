@@ -77,7 +77,7 @@ def test_the_settings_of_several_instances_are_read_under_old_and_new_names() ->
         ("listeners", "ftp://here:8081", "write http://host:port or https://host:port"),
         ("leader.eligibility", "perhaps", "is neither true nor false"),
         ("inter.instance.protocol", "ftp", "is neither http nor https"),
-        ("authentication.method", "BEARER", "is neither NONE nor BASIC"),
+        ("authentication.method", "DIGEST", "is none of NONE, BASIC and BEARER"),
         ("authentication.method", "BASIC", "authentication.users.file is missing"),
         ("ssl.client.auth", "perhaps", "is not one of none, requested, required"),
         ("listeners", "here:8081", "write http://host:port"),
