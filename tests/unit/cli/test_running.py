@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from tests.support.processes import python
+from tests.support.waiting import eventually
 
 from penstock.cli import running
 from penstock.cli.running import processes, terminate
@@ -15,7 +16,8 @@ from penstock.errors import CommandError
 def test_a_process_is_found_and_stops_when_it_is_asked() -> None:
     words = [python(), "-c", "input()", "a word of its own"]
     with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
-        assert dict(processes("it"))[process.pid][: len(words)] == words
+        # Just after it was started the kernel may have no words for it yet.
+        eventually(lambda: dict(processes("it"))[process.pid][: len(words)] == words, timeout_s=60)
         terminate(process.pid, "process")
         assert process.wait(60) == -signal.SIGTERM
     terminate(process.pid, "process")  # Gone already.

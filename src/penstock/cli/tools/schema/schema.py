@@ -58,11 +58,14 @@ def main(argv: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse(argv)
     _check(parser, options)
-    from penstock.schemas.registry_client import RegistryClient
+    from penstock.schemas.registry_client import RegistryClient, RegistryRefused
 
     user = options.user or os.environ.get("SCHEMA_REGISTRY_USER")
     client = RegistryClient(options.registry, basic_auth=user, timeout_s=options.timeout)
-    return _ACTIONS[options.action](client, options)
+    try:
+        return _ACTIONS[options.action](client, options)
+    except RegistryRefused as refused:
+        raise CommandError(refused.message) from refused  # In the registry's own words.
 
 
 def register(client: "RegistryClient", options: argparse.Namespace) -> int:
