@@ -33,6 +33,7 @@ from penstock.broker.validation.gate import ValidationGate
 from penstock.broker.validation.port import OpenValidator
 from penstock.cluster import registration, znodes
 from penstock.cluster.control.controller import Controller
+from penstock.cluster.control.settings import ControlSettings
 from penstock.cluster.image.image import ClusterImage, Endpoint
 from penstock.cluster.registration import BrokerRegistration, Newcomer
 from penstock.cluster.znodes import PreviousShutdown
@@ -176,6 +177,7 @@ async def _alone(
             broker.broker_id,
             now_ms=broker.now_ms(),
             min_insync_replicas=broker.config.min_insync_replicas,
+            settings=lambda: ControlSettings(with_acls=bool(broker.config.authorizer_class_name)),
         )
         if controller is None:
             raise PenstockError("another process is the controller of this metadata store")

@@ -161,7 +161,10 @@ class Controller:
         # partitions read afterwards show every in-sync set that such a broker is in.
         brokers = await load_brokers(store)
         topics, configs, acls, (cluster_id, _) = await asyncio.gather(
-            load_topics(store), load_configs(store), load_acls(store), store.get(znodes.CLUSTER_ID)
+            load_topics(store),
+            load_configs(store),
+            load_acls(store, is_wanted=settings().with_acls),
+            store.get(znodes.CLUSTER_ID),
         )
         image = ClusterImage(
             cluster_id=znodes.decode_cluster_id(cluster_id),

@@ -81,6 +81,16 @@ class _Following:
         self._store = writes.store
         self._settings = settings
 
+    def _acl_parts(self) -> tuple[Coroutine[None, None, None], ...]:
+        """Nobody listens to rules where nobody obeys them."""
+        if not self._settings().with_acls:
+            return ()
+        hear, children = self._controller.hear_of_acls, WatchKind.CHILDREN
+        return (
+            self._watch(LITERAL_CHANGES, children, hear),
+            self._watch(EXTENDED_CHANGES, children, hear),
+        )
+
     def parts(self) -> tuple[Coroutine[None, None, None], ...]:
         controller, children, data = self._controller, WatchKind.CHILDREN, WatchKind.DATA
         return (
@@ -88,8 +98,7 @@ class _Following:
             self._watch(znodes.BROKER_IDS, children, controller.reconcile_brokers),
             self._watch(znodes.TOPICS, children, controller.look_at_topics),
             self._watch(znodes.CONFIG_CHANGES, children, controller.hear_of_configs),
-            self._watch(LITERAL_CHANGES, children, controller.hear_of_acls),
-            self._watch(EXTENDED_CHANGES, children, controller.hear_of_acls),
+            *self._acl_parts(),
             self._watch(znodes.DELETE_TOPICS, children, self._delete_topics),
             self._watch(znodes.REASSIGN_PARTITIONS, data, self._reassign),
             self._watch(znodes.PREFERRED_ELECTION, data, self._prefer),

@@ -15,10 +15,12 @@ class ControlSettings(NamedTuple):
     imbalance_percent_max: int = 10
     sweep_every_s: float = 30.0
     deletes_topics: bool = True
+    with_acls: bool = False  # Whether brokers have an authorizer that obeys them.
 
     @classmethod
     def of(cls, config: BrokerConfig) -> "ControlSettings":
         return cls(
+            with_acls=bool(config.authorizer_class_name),
             allows_unclean_election=config.unclean_leader_election_enable,
             balances_leaders=config.auto_leader_rebalance_enable,
             balance_every_s=float(config.leader_imbalance_check_interval_seconds),

@@ -157,7 +157,9 @@ async def load_configs(store: MetaStore) -> LoadedConfigs:
     return LoadedConfigs(configs=configs, versions=versions)
 
 
-async def load_acls(store: MetaStore) -> LoadedAcls:
+async def load_acls(store: MetaStore, *, is_wanted: bool) -> LoadedAcls:
+    if not is_wanted:
+        return LoadedAcls(acls={}, versions={})
     names = await asyncio.gather(*(store.children(parent) for parent in RESOURCE_PARENTS))
     paths = [
         f"{parent}/{name}"

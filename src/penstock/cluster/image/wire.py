@@ -56,7 +56,7 @@ def encode_image(image: ClusterImage) -> bytes:
             "brokers": _brokers_value(image.brokers),
             "topics": [_topic_value(topic, distinct) for topic in image.topics.values()],
             "configs": [[*key, config] for key, config in image.configs.items()],
-            "acls": _acls_value(image.acls),
+            **_acls_value(image.acls),
             _DISTINCT: distinct.values,
         }
     )
@@ -77,7 +77,7 @@ def decode_image(data: bytes) -> ClusterImage:
             topics={topic.name: topic for topic in topics},
             topic_names_by_id={topic.topic_id: topic.name for topic in topics},
             configs={(kind, name): config for kind, name, config in value["configs"]},
-            acls={one: found for one, found in _acls(value["acls"]).items() if found},
+            acls={one: found for one, found in _acls(value.get("acls", ())).items() if found},
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise MalformedMessage(f"not a cluster image: {error!r}") from error
@@ -211,7 +211,7 @@ def _delta_value(delta: ImageDelta, distinct: _DistinctPartitions) -> dict[str, 
         "gone_topics": [name for name, topic in delta.topics.items() if topic is None],
         "partitions": by_topic,
         "configs": [[*key, config] for key, config in delta.configs.items()],
-        "acls": _acls_value(delta.acls),
+        **_acls_value(delta.acls),
     }
 
 
@@ -232,12 +232,13 @@ def _delta(value: Mapping[str, Any], distinct: Sequence[PartitionImage]) -> Imag
         topics={**{topic.name: topic for topic in topics}, **dict.fromkeys(value["gone_topics"])},
         partitions=partitions,
         configs=configs,
-        acls=_acls(value["acls"]),
+        acls=_acls(value.get("acls", ())),
     )
 
 
-def _acls_value(acls: Mapping[ResourcePattern, Entries | None]) -> list[list[object]]:
-    return [
+def _acls_value(acls: Mapping[ResourcePattern, Entries | None]) -> dict[str, list[list[object]]]:
+    """Left out where there are none, as in most clusters."""
+    listed: list[list[object]] = [
         [
             one.type,
             one.name,
@@ -246,6 +247,7 @@ def _acls_value(acls: Mapping[ResourcePattern, Entries | None]) -> list[list[obj
         ]
         for one, entries in acls.items()
     ]
+    return {"acls": listed} if listed else {}
 
 
 def _acls(value: Sequence[Any]) -> dict[ResourcePattern, Entries | None]:

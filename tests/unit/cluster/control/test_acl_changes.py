@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from penstock.cluster.control.settings import ControlSettings
 from penstock.meta.store import Create, Set
 from penstock.security.acls.nodes import (
     CHANGE_PREFIX,
@@ -24,6 +27,11 @@ from penstock.security.acls.rules import (
 
 T = ResourcePattern(AclResourceType.TOPIC, "t")
 PREFIXED = ResourcePattern(AclResourceType.GROUP, "g", PatternType.PREFIXED)
+
+
+@pytest.fixture(autouse=True)
+def authorizer(cluster: Any) -> None:
+    cluster.settings = ControlSettings(with_acls=True)
 
 
 def entry(name: str) -> AccessControlEntry:
@@ -90,3 +98,12 @@ async def test_a_write_past_the_controller_is_not_lost(cluster: Any) -> None:
     await (await cluster.session(0)).multi([Set(resource_path(T), encode_entries([entry("z")]))])
     await controller.add_acls(rules(T, "b"))
     assert controller.image.acls == {T: {entry("z"), entry("b")}}
+
+
+async def test_without_an_authorizer_rules_are_left_where_they_are(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    await controller.add_acls(rules(T, "a"))
+    cluster.settings = ControlSettings()
+    assert (await cluster.restart(0)).image.acls == {}
+    cluster.settings = ControlSettings(with_acls=True)
+    assert (await cluster.restart(0)).image.acls == {T: {entry("a")}}
