@@ -4,11 +4,15 @@ It is thin: what an event means is in `rules.py`, what is known in `shard.py`; l
 are the shell's (`coordination/shell.py`). Here are the waits: for what was written to be safe, and
 for markers to arrive. Nothing is answered and no marker is sent before everything the shard wrote
 is on every in-sync replica.
+
+A coordinator may be deposed without having heard of it, and then what it knows is old. Writing
+tells: what it writes reaches no in-sync replica. A refusal writes nothing by itself, and clients do
+not come again after it, so what it rests on is written once more, and it is told when that is safe.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
@@ -23,6 +27,7 @@ from penstock.errors import (
     InvalidRequest,
     InvalidTxnTimeout,
     ProtocolError,
+    RetriableError,
 )
 from penstock.transactions import rules
 from penstock.transactions.admission import Wait
@@ -122,18 +127,21 @@ class TransactionCoordinator(CoordinatorShell[TransactionShard]):
         spare_id = None
         while True:
             led = self.led_shard(transactional_id)
-            step = rules.initialize(
-                led.shard.get(transactional_id),
-                transactional_id=transactional_id,
-                timeout_ms=timeout_ms,
-                expected=expected,
-                spare_id=spare_id,
-                now_ms=self._now_ms(),
-            )
+            try:
+                step = rules.initialize(
+                    led.shard.get(transactional_id),
+                    transactional_id=transactional_id,
+                    timeout_ms=timeout_ms,
+                    expected=expected,
+                    spare_id=spare_id,
+                    now_ms=self._now_ms(),
+                )
+            except ProtocolError as error:
+                raise await _confirmed(led, transactional_id, error) from error
             if step is not None:
                 break
             spare_id = await self._producer_ids.take()
-        owner = await self._carry_out(led, step)
+        owner = await self._carry_out(led, transactional_id, step)
         log.info("%s is now producer %d, epoch %d (%s)", transactional_id, *owner, led.log)
         return owner
 
@@ -153,15 +161,21 @@ class TransactionCoordinator(CoordinatorShell[TransactionShard]):
         *,
         client_version: int,
     ) -> Wait:
-        """Make the partitions part of the transaction, which begins with the first."""
+        """Make the partitions part of the transaction, which begins with the first.
+
+        A refusal is raised here, or by the wait.
+        """
         led = self.led_shard(transactional_id)
-        step = rules.add_partitions(
-            led.shard.get(transactional_id),
-            identity,
-            partitions,
-            client_version=client_version,
-            now_ms=self._now_ms(),
-        )
+        try:
+            step = rules.add_partitions(
+                led.shard.get(transactional_id),
+                identity,
+                partitions,
+                client_version=client_version,
+                now_ms=self._now_ms(),
+            )
+        except ProtocolError as error:
+            return _refuse(led, transactional_id, error)
         if step.after is not None:
             led.shard.store(step.after)
         return _wait(led)
@@ -169,12 +183,17 @@ class TransactionCoordinator(CoordinatorShell[TransactionShard]):
     def verify(
         self, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition
     ) -> Wait:
-        """Make sure that the partition is part of the open transaction."""
+        """Make sure that the partition is part of the open transaction.
+
+        A refusal is raised here, or by the wait.
+        """
         found, wait = self.verify_all(transactional_id, identity, [partition])
-        error = found[partition]
-        if error is not None:
+        error = found.get(partition)
+        if error is None:
+            return wait
+        if wait is None:
             raise error
-        return wait
+        return partial(_raise_after, wait, error)
 
     def verify_all(
         self,
@@ -182,9 +201,17 @@ class TransactionCoordinator(CoordinatorShell[TransactionShard]):
         identity: ProducerIdentity,
         partitions: Iterable[TopicPartition],
     ) -> tuple[Mapping[TopicPartition, ProtocolError | None], Wait]:
-        """Which of the partitions are part of the open transaction; None: it is."""
+        """Which of the partitions are part of the open transaction; None: it is.
+
+        A refusal of them all is raised here, or by the wait, and then none of them is told of.
+        """
         led = self.led_shard(transactional_id)
-        found = rules.verify(led.shard.get(transactional_id), identity, partitions)
+        try:
+            found = rules.verify(led.shard.get(transactional_id), identity, partitions)
+        except ProtocolError as error:
+            return {}, _refuse(led, transactional_id, error)
+        if any(found.values()):
+            led.shard.restate(transactional_id)
         return found, _wait(led)
 
     # Ends
@@ -201,21 +228,28 @@ class TransactionCoordinator(CoordinatorShell[TransactionShard]):
         spare_id = None
         while True:
             led = self.led_shard(transactional_id)
-            step = rules.end(
-                led.shard.get(transactional_id),
-                identity,
-                is_commit=is_commit,
-                client_version=client_version,
-                spare_id=spare_id,
-                now_ms=self._now_ms(),
-            )
+            try:
+                step = rules.end(
+                    led.shard.get(transactional_id),
+                    identity,
+                    is_commit=is_commit,
+                    client_version=client_version,
+                    spare_id=spare_id,
+                    now_ms=self._now_ms(),
+                )
+            except ProtocolError as error:
+                raise await _confirmed(led, transactional_id, error) from error
             if step is not None:
-                return await self._carry_out(led, step)
+                return await self._carry_out(led, transactional_id, step)
             spare_id = await self._producer_ids.take()
 
-    async def _carry_out(self, led: Led, step: rules.Step) -> ProducerIdentity:
+    async def _carry_out(
+        self, led: Led, transactional_id: str, step: rules.Step
+    ) -> ProducerIdentity:
         if step.after is not None:
             self._store(led, step.after)
+        else:  # That it has ended already counts only where it is known to this day.
+            led.shard.restate(transactional_id)
         await led.log.until_settled()
         if isinstance(step.answer, ProtocolError):
             raise step.answer
@@ -295,3 +329,30 @@ class TransactionCoordinator(CoordinatorShell[TransactionShard]):
 def _wait(led: Led) -> Wait:
     """What is left to wait for before an answer that rests on the log counts."""
     return None if led.log.is_settled else led.log.until_settled
+
+
+# Refusals
+
+
+def _refuse(led: Led, transactional_id: str, error: ProtocolError) -> Wait:
+    """Raise the error, at once or, where replicas must be heard first, in the wait."""
+    if isinstance(error, RetriableError):
+        raise error
+    led.shard.restate(transactional_id)
+    wait = _wait(led)
+    if wait is None:
+        raise error
+    return partial(_raise_after, wait, error)
+
+
+async def _raise_after(wait: Callable[[], Awaitable[None]], error: ProtocolError) -> None:
+    await wait()
+    raise error
+
+
+async def _confirmed(led: Led, transactional_id: str, error: ProtocolError) -> ProtocolError:
+    """The error, once it is known that it does not rest on an old state."""
+    if not isinstance(error, RetriableError):
+        led.shard.restate(transactional_id)
+        await led.log.until_settled()
+    return error

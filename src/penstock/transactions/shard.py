@@ -101,6 +101,11 @@ class TransactionShard:
         self._journal.write([to_record(after)])
         self.transactions[after.transactional_id] = after
 
+    def restate(self, transactional_id: str) -> None:
+        """Write once more what is known of the id, or that nothing is."""
+        known = self.transactions.get(transactional_id)
+        self._journal.write([tombstone(transactional_id) if known is None else to_record(known)])
+
     def forget_expired(self, *, now_ms: int, expiration_ms: int) -> int:
         """Forget the ids that were unused for long; how many."""
         expired = [

@@ -97,7 +97,8 @@ def test_replicas_are_copied_and_rules_hold_on_every_broker(secured: Secured) ->
         rules = allow(AclResourceType.TOPIC, "t", AclOperation.WRITE, AclOperation.READ)
         rules += allow(AclResourceType.GROUP, "g", AclOperation.READ)
         admin.create_acls(rules)
-        assert len(admin.describe_acls(AclBindingFilter())) == 3
+        # Each broker reads the rules by itself, a moment after the one that wrote them.
+        eventually(lambda: len(admin.describe_acls(AclBindingFilter())) == 3)
     alice = secured.settings("alice")
     producer = Producer({**alice, "acks": "all"})
     for number in range(40):

@@ -23,6 +23,7 @@ from penstock.errors import (
     NotLeaderOrFollower,
     ProducerFenced,
     ProtocolError,
+    RetriableError,
     TransactionAbortable,
     TransactionalIdNotFound,
     TransactionCoordinatorFenced,
@@ -245,6 +246,55 @@ def test_a_leader_that_is_replaced_answers_nothing_any_more(play_replicated: Pla
             coordinator_of(world).describe("t")
         coordinator_of(world).take_image(server_of(world).broker.image)
         assert coordinator_of(world)._led == {}
+
+    play_replicated(story)
+
+
+def test_a_refusal_is_told_once_replicas_still_follow(play_replicated: Play) -> None:
+    async def story(world: World) -> None:
+        asked = asyncio.ensure_future(owner_of(world))
+        await turns()
+        world.confirm()
+        owner = await asked
+        stranger = ProducerIdentity(owner.producer_id, owner.producer_epoch + 1)
+        for refused in (
+            lambda: end(world, stranger),
+            lambda: end(world, owner),
+            lambda: coordinator_of(world).initialize("t", timeout_ms=5_000, expected=stranger),
+            lambda: add(world, stranger)(),
+            lambda: coordinator_of(world).verify("t", stranger, A)(),
+            lambda: coordinator_of(world).verify("t", owner, B)(),
+            lambda: coordinator_of(world).verify("unknown", owner, A)(),
+        ):
+            told = asyncio.ensure_future(refused())
+            await turns()
+            assert not told.done(), "whoever was deposed unnoticed would refuse as well"
+            world.confirm()
+            with pytest.raises(ProtocolError) as error:
+                await told
+            assert not isinstance(error.value, RetriableError)
+        assert coordinator_of(world).describe("t").identity == owner
+
+    play_replicated(story)
+
+
+def test_a_deposed_coordinator_refuses_nobody(play_replicated: Play) -> None:
+    async def story(world: World) -> None:
+        asked = asyncio.ensure_future(owner_of(world))
+        await turns()
+        world.confirm()
+        owner = await asked
+        wait = add(world, ProducerIdentity(owner.producer_id, owner.producer_epoch + 1))
+        told = asyncio.ensure_future(end(world, owner))
+        await turns()
+        partition = server_of(world).partitions[STATE]
+        assert partition.state is not None
+        newer = partition.state._replace(leader=1, leader_epoch=9)
+        partition.apply(PartitionImage((0, 1), newer), {})
+        with pytest.raises(NotCoordinator):
+            await told
+        with pytest.raises(NotCoordinator):
+            await wait()
 
     play_replicated(story)
 

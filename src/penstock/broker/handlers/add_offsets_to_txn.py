@@ -27,7 +27,7 @@ def handle(
     if CONSUMER_OFFSETS not in context.broker.image.topics:
         return _create_and_add(request, context)
     wait = _add(request, context)
-    return AddOffsetsToTxnResponse() if wait is None else _answer_when_safe(wait)
+    return AddOffsetsToTxnResponse() if wait is None else _answer_when_safe(wait, context)
 
 
 async def _create_and_add(
@@ -38,13 +38,16 @@ async def _create_and_add(
     if failed:
         raise CoordinatorNotAvailable(f"{CONSUMER_OFFSETS} cannot be made: {failed}")
     wait = _add(request, context)
-    if wait is not None:
+    return AddOffsetsToTxnResponse() if wait is None else await _answer_when_safe(wait, context)
+
+
+async def _answer_when_safe(
+    wait: Callable[[], Awaitable[None]], context: RequestContext
+) -> AddOffsetsToTxnResponse:
+    try:
         await wait()
-    return AddOffsetsToTxnResponse()
-
-
-async def _answer_when_safe(wait: Callable[[], Awaitable[None]]) -> AddOffsetsToTxnResponse:
-    await wait()
+    except ProtocolError as error:
+        raise _told(error, context) from error
     return AddOffsetsToTxnResponse()
 
 
@@ -61,6 +64,8 @@ def _add(
             client_version=TV1,
         )
     except ProtocolError as error:
-        raise told_to(
-            context.version, error, knows_fencing_from=_FIRST_VERSION_WITH_FENCING
-        ) from error
+        raise _told(error, context) from error
+
+
+def _told(error: ProtocolError, context: RequestContext) -> ProtocolError:
+    return told_to(context.version, error, knows_fencing_from=_FIRST_VERSION_WITH_FENCING)

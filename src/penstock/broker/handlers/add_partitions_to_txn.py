@@ -5,7 +5,7 @@ add partitions for clients of transaction version 2 or only to ask whether they 
 many partitions are named, others have their turn in between; what is added is added in one step.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from penstock.broker.context import Broker, RequestContext
@@ -49,13 +49,6 @@ class _Decided(NamedTuple):
     wait: Wait
 
 
-class _Answered(NamedTuple):
-    """The results of one transaction, and what to wait for before they are told."""
-
-    topics: list[AddPartitionsToTxnTopicResult]
-    wait: Wait
-
-
 def handle(
     request: AddPartitionsToTxnRequest, context: RequestContext
 ) -> AddPartitionsToTxnResponse | Coroutine[Any, Any, AddPartitionsToTxnResponse]:
@@ -64,10 +57,10 @@ def handle(
     if _are_many(transactions):
         context.is_large = context.holds = True
         return _in_turns(transactions, context)
-    answered = [_answer_transaction(transaction, context) for transaction in transactions]
-    response = _response(transactions, answered, is_client=is_client)
-    waits = _waits_of(answered)
-    return _answer_when_safe(response, waits) if waits else response
+    decided = [_decide(each, *_looked_up(each, context), context) for each in transactions]
+    if any(one.wait is not None for one in decided):
+        return _answer_when_safe(transactions, decided, context)
+    return _answer_all(transactions, decided, is_client=is_client)
 
 
 def error_response(
@@ -90,44 +83,63 @@ def _of_client(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransact
 
 
 async def _answer_when_safe(
-    response: AddPartitionsToTxnResponse, waits: Iterable[Callable[[], Awaitable[None]]]
+    transactions: Sequence[AddPartitionsToTxnTransaction],
+    decided: Iterable[_Decided],
+    context: RequestContext,
 ) -> AddPartitionsToTxnResponse:
-    for wait in waits:
-        await wait()
-    return response
+    safe = [await _until_safe(one, context) for one in decided]
+    is_client = context.version < _FIRST_VERSION_OF_BROKERS
+    return _answer_all(transactions, safe, is_client=is_client)
+
+
+async def _until_safe(decided: _Decided, context: RequestContext) -> _Decided:
+    """What is to be told once it cannot be lost, which may be that it was refused."""
+    if decided.wait is None:
+        return decided
+    try:
+        await decided.wait()
+    except ProtocolError as error:
+        return _refused(error, context)
+    return _Decided(decided.verdict, None)
+
+
+def _answer_all(
+    transactions: Sequence[AddPartitionsToTxnTransaction],
+    decided: Iterable[_Decided],
+    *,
+    is_client: bool,
+) -> AddPartitionsToTxnResponse:
+    results = [
+        [_answer(topic, one.verdict) for topic in each.topics]
+        for each, one in zip(transactions, decided, strict=True)
+    ]
+    return _response(transactions, results, is_client=is_client)
 
 
 def _response(
     transactions: Iterable[AddPartitionsToTxnTransaction],
-    answered: Sequence[_Answered],
+    results: Sequence[list[AddPartitionsToTxnTopicResult]],
     *,
     is_client: bool,
 ) -> AddPartitionsToTxnResponse:
     if is_client:
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=answered[0].topics)
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0])
     return AddPartitionsToTxnResponse(
         results_by_transaction=[
             AddPartitionsToTxnResult(
-                transactional_id=transaction.transactional_id, topic_results=one.topics
+                transactional_id=transaction.transactional_id, topic_results=topics
             )
-            for transaction, one in zip(transactions, answered, strict=True)
+            for transaction, topics in zip(transactions, results, strict=True)
         ]
     )
 
 
-def _waits_of(answered: Iterable[_Answered]) -> list[Callable[[], Awaitable[None]]]:
-    return [one.wait for one in answered if one.wait is not None]
-
-
-def _answer_transaction(
+def _looked_up(
     transaction: AddPartitionsToTxnTransaction, context: RequestContext
-) -> _Answered:
+) -> tuple[set[TopicPartition], set[TopicPartition]]:
+    """The partitions that are named, and those of them that cannot be added."""
     wanted = {(topic.name, number) for topic in transaction.topics for number in topic.partitions}
-    missing = {at for at in wanted if _is_missing(transaction, at, context.broker)}
-    decided = _decide(transaction, wanted, missing, context)
-    return _Answered(
-        [_answer(topic, decided.verdict) for topic in transaction.topics], decided.wait
-    )
+    return wanted, {at for at in wanted if _is_missing(transaction, at, context.broker)}
 
 
 def _is_missing(
@@ -151,8 +163,12 @@ def _decide(
             return _Decided(lambda at: _UNKNOWN if at in missing else _NOT_TRIED, None)
         return _Decided(lambda _: None, _add(transaction, wanted, context))
     except ProtocolError as error:
-        told = told_to(context.version, error, knows_fencing_from=_FIRST_VERSION_WITH_FENCING)
-        return _Decided(lambda _: told, None)
+        return _refused(error, context)
+
+
+def _refused(error: ProtocolError, context: RequestContext) -> _Decided:
+    told = told_to(context.version, error, knows_fencing_from=_FIRST_VERSION_WITH_FENCING)
+    return _Decided(lambda _: told, None)
 
 
 def _verify(
@@ -214,15 +230,19 @@ async def _in_turns(
     transactions: Sequence[AddPartitionsToTxnTransaction], context: RequestContext
 ) -> AddPartitionsToTxnResponse:
     pace = TimeSlice()
-    answered = [await _answer_transaction_in_turns(each, context, pace) for each in transactions]
+    decided = [await _decide_in_turns(each, context, pace) for each in transactions]
+    safe = [await _until_safe(one, context) for one in decided]
+    results = [
+        [await _answer_in_turns(topic, one.verdict, pace) for topic in each.topics]
+        for each, one in zip(transactions, safe, strict=True)
+    ]
     is_client = context.version < _FIRST_VERSION_OF_BROKERS
-    response = _response(transactions, answered, is_client=is_client)
-    return await _answer_when_safe(response, _waits_of(answered))
+    return _response(transactions, results, is_client=is_client)
 
 
-async def _answer_transaction_in_turns(
+async def _decide_in_turns(
     transaction: AddPartitionsToTxnTransaction, context: RequestContext, pace: TimeSlice
-) -> _Answered:
+) -> _Decided:
     wanted: set[TopicPartition] = set()
     missing: set[TopicPartition] = set()
     for topic in transaction.topics:
@@ -233,9 +253,7 @@ async def _answer_transaction_in_turns(
                 missing.add(at)
             await pace.breathe()
         await pace.breathe()
-    verdict, wait = _decide(transaction, wanted, missing, context)
-    topics = [await _answer_in_turns(topic, verdict, pace) for topic in transaction.topics]
-    return _Answered(topics, wait)
+    return _decide(transaction, wanted, missing, context)
 
 
 async def _answer_in_turns(
