@@ -296,3 +296,12 @@ def _is_refused(running: ServiceThread) -> bool:
     except ConnectionRefusedError:
         return True
     return False
+
+
+def test_no_part_of_an_answer_waits_for_the_one_before() -> None:
+    with listen("127.0.0.1", 0) as listener:
+        client = socket.create_connection(listener.getsockname(), timeout=60)
+        listener.setblocking(True)
+        accepted, _ = listener.accept()
+        with client, accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
