@@ -148,12 +148,17 @@ class Cluster:
         return eventually(known, timeout_s=120, what="a controller")[0]
 
     def until_in_sync(self, topic: str, count: int = 3, *, timeout_s: float = 120.0) -> None:
-        """Wait until every partition has so many replicas in sync, and a leader."""
+        """Wait until every partition has so many replicas in sync, and a leader.
+
+        Every running broker has heard of it then: clients may ask any of them.
+        """
 
         def in_sync() -> bool:
-            (found,) = self.metadata(topic).topics
-            return bool(found.partitions) and all(
-                len(p.isr_nodes) >= count and p.leader_id >= 0 for p in found.partitions
+            return all(
+                found.partitions
+                and all(len(p.isr_nodes) >= count and p.leader_id >= 0 for p in found.partitions)
+                for broker in self.running
+                for found in self.metadata(topic, broker=self.brokers.index(broker)).topics
             )
 
         eventually(in_sync, timeout_s=timeout_s, what=f"{count} replicas of {topic} in sync")

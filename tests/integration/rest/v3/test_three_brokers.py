@@ -51,8 +51,11 @@ def _check(brokers: Cluster, cluster: httpx.Client) -> None:
     eventually(lambda: _leader(cluster) != leader)
     page = cluster.get("/topics/t/partitions/0/records").json()
     assert [one["value"]["data"] for one in page["data"]] == list(range(50))
-    summary = cluster.get("/brokers").json()["data"]
-    assert leader not in {one["broker_id"] for one in summary}
+    eventually(lambda: leader not in _brokers(cluster))
+
+
+def _brokers(cluster: httpx.Client) -> set[int]:
+    return {one["broker_id"] for one in cluster.get("/brokers").json()["data"]}
 
 
 def _leader(cluster: httpx.Client) -> int:
