@@ -11,6 +11,7 @@ from penstock.storage.producers import producers
 from penstock.transactions import coordinator, rules
 from penstock.transactions.guards import Guards
 from penstock.transactions.markers import MarkerSink, TransactionMarker
+from penstock.transactions.shard import TransactionShard
 from penstock.transactions.transaction import ProducerIdentity, TopicPartition, Transaction
 
 
@@ -91,6 +92,11 @@ def _ending_the_next_transaction() -> None:
 def leaving_guards_up() -> None:
     """A batch that was let in before its transaction ended is written behind the marker."""
     Guards.end = lambda self, key, last_epoch: None  # type: ignore[method-assign]
+
+
+def refusing_from_memory() -> None:
+    """A coordinator that was deposed unnoticed refuses clients by what it knew."""
+    TransactionShard.restate = lambda self, transactional_id: None  # type: ignore[method-assign]
 
 
 COORDINATOR_MUTANTS: dict[str, Callable[[], None]] = {

@@ -11,6 +11,7 @@ from tests.simulation.coordinator_checks_mutants import (
     COORDINATOR_MUTANTS,
     believing_another_leaders_high_watermark,
     leaving_guards_up,
+    refusing_from_memory,
 )
 
 from penstock.broker.fetching.follower_sessions import FollowerSession, FollowerSessions
@@ -307,5 +308,6 @@ MUTANTS: dict[str, Mutant] = {
     "sequences": Mutant(_without_sequences, 1),
     **{name: Mutant(apply, 2) for name, apply in COORDINATOR_MUTANTS.items()},
     "a marker takes guards down": Mutant(leaving_guards_up, 14),
+    "refusals are confirmed": Mutant(refusing_from_memory, 0),
     "what is safe is one's own": Mutant(believing_another_leaders_high_watermark, 221),
 }
