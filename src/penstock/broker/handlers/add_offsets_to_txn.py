@@ -55,12 +55,14 @@ def _add(
     request: AddOffsetsToTxnRequest, context: RequestContext
 ) -> Callable[[], Awaitable[None]] | None:
     broker = context.broker
-    partition_count = len(broker.image.topics[CONSUMER_OFFSETS].partitions)
+    made = broker.image.topics.get(CONSUMER_OFFSETS)
+    if made is None:  # The controller has made it, and this broker has not heard of it yet.
+        raise CoordinatorNotAvailable(f"{CONSUMER_OFFSETS} is not known here yet")
     try:
         return broker.transactions.coordinator.add_partitions(
             request.transactional_id,
             ProducerIdentity(request.producer_id, request.producer_epoch),
-            [(CONSUMER_OFFSETS, partition_for(request.group_id, partition_count))],
+            [(CONSUMER_OFFSETS, partition_for(request.group_id, len(made.partitions)))],
             client_version=TV1,
         )
     except ProtocolError as error:

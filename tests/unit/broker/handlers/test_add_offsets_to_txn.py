@@ -3,8 +3,9 @@
 import pytest
 from tests.unit.broker.handlers.transactional_client import GROUP, Client
 
+from penstock.broker.handlers import add_offsets_to_txn
 from penstock.broker.internal_topics import CONSUMER_OFFSETS
-from penstock.errors import ErrorCode
+from penstock.errors import ErrorCode, ProtocolError
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -51,3 +52,14 @@ def test_a_stranger_adds_nothing(client: Client) -> None:
 def test_an_id_that_nobody_has_is_refused(client: Client) -> None:
     client.transactional_id = "unknown"
     assert client.add_offsets() == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+
+def test_a_topic_that_was_made_and_is_not_known_here_yet_is_worth_another_try(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def made_elsewhere(*_: object) -> dict[str, ProtocolError]:
+        return {}
+
+    monkeypatch.setattr(add_offsets_to_txn, "create_on_use", made_elsewhere)
+    assert client.add_offsets() == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert client.describe().topics == []
