@@ -28,10 +28,10 @@ _OTHER_CONNECTIONS = 1000  # Beside the streams.
 
 async def run(config: RestConfig) -> None:
     """Until a signal comes."""
-    for warning in config.warnings:
-        log.warning("%s", warning)
     stopping = asyncio.Event()
     stop_on_signals(stopping)
+    for warning in config.warnings:
+        log.warning("%s", warning)
     async with serving_rest(config):
         await stopping.wait()
         log.info("Shutting down the REST proxy")

@@ -37,13 +37,13 @@ _PAUSE_S = 0.2
 
 async def run(config: RegistryConfig) -> None:
     """Until a signal comes; raises what makes it impossible to go on."""
-    for warning in config.warnings:
-        log.warning("%s", warning)
     stopping, has_started = asyncio.Event(), asyncio.Event()
     starting = asyncio.current_task()
     assert starting is not None
     # A signal also ends the wait for the brokers.
     stop_on_signals(stopping, lambda: None if has_started.is_set() else starting.cancel())
+    for warning in config.warnings:
+        log.warning("%s", warning)
     try:
         async with _serving(config) as failing:
             has_started.set()
