@@ -93,6 +93,14 @@ async def turns(count: int = 20) -> None:
         await asyncio.sleep(0)
 
 
+async def confirmed_owner(world: World) -> ProducerIdentity:
+    """An owner that the replicas know of."""
+    asked = asyncio.ensure_future(owner_of(world))
+    await turns()
+    world.confirm()
+    return await asked
+
+
 class Sink:
     """Takes markers, or says what it is told to say."""
 
@@ -211,10 +219,7 @@ def test_nothing_is_answered_before_it_is_safe(play_replicated: Play) -> None:
 
 def test_no_marker_is_sent_before_the_decision_is_safe(play_replicated: Play) -> None:
     async def story(world: World) -> None:
-        asked = asyncio.ensure_future(owner_of(world))
-        await turns()
-        world.confirm()
-        owner = await asked
+        owner = await confirmed_owner(world)
         add(world, owner)
         ended = asyncio.ensure_future(end(world, owner))
         await turns()
@@ -252,10 +257,7 @@ def test_a_leader_that_is_replaced_answers_nothing_any_more(play_replicated: Pla
 
 def test_a_refusal_is_told_once_replicas_still_follow(play_replicated: Play) -> None:
     async def story(world: World) -> None:
-        asked = asyncio.ensure_future(owner_of(world))
-        await turns()
-        world.confirm()
-        owner = await asked
+        owner = await confirmed_owner(world)
         stranger = ProducerIdentity(owner.producer_id, owner.producer_epoch + 1)
         for refused in (
             lambda: end(world, stranger),
@@ -280,10 +282,7 @@ def test_a_refusal_is_told_once_replicas_still_follow(play_replicated: Play) -> 
 
 def test_a_deposed_coordinator_refuses_nobody(play_replicated: Play) -> None:
     async def story(world: World) -> None:
-        asked = asyncio.ensure_future(owner_of(world))
-        await turns()
-        world.confirm()
-        owner = await asked
+        owner = await confirmed_owner(world)
         wait = add(world, ProducerIdentity(owner.producer_id, owner.producer_epoch + 1))
         told = asyncio.ensure_future(end(world, owner))
         await turns()
@@ -307,10 +306,7 @@ def lose_follower(world: World) -> None:
 
 def test_a_decision_is_carried_out_once_enough_replicas_are_back(play_replicated: Play) -> None:
     async def story(world: World) -> None:
-        asked = asyncio.ensure_future(owner_of(world))
-        await turns()
-        world.confirm()
-        owner = await asked
+        owner = await confirmed_owner(world)
         add(world, owner)
         ended = asyncio.ensure_future(end(world, owner))
         await turns()
