@@ -12,9 +12,10 @@ FAULT ?= all
 ROUNDS ?= 5
 
 # Compiled ahead, because an editable install leaves that to every first start, and to every start
-# where PYTHONDONTWRITEBYTECODE is set.
+# where PYTHONDONTWRITEBYTECODE is set; and the native codec, where there is a C compiler.
 setup: $(STAMP)
 	@$(PYTHON) -m compileall -q src/penstock src/pyspark_penstock || true
+	@$(PYTHON) -m penstock.native.build || true
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup.sh
 	@sh scripts/setup.sh
@@ -24,7 +25,7 @@ run: setup
 
 test: setup
 	@$(PYTHON) scripts/extras.py
-	$(PYTHON) -m pytest -n 2 --dist loadfile -rfEs $(ARGS)
+	$(PYTHON) -m pytest -n 3 --dist loadfile -rfEs $(ARGS)
 
 # A million fuzzed frames, more crash rounds: about an hour.
 test-long: setup

@@ -36,22 +36,7 @@ _COORDINATOR_SECONDS_MAX = 60
 def commits(port: int, *, topic: str, group: str, count: int) -> Measured:
     """Commit offsets of one partition, each after the answer to the one before."""
     await_coordinator(port, group)
-    request = OffsetCommitRequest(
-        group_id=group,
-        topics=[
-            OffsetCommitRequestTopic(
-                name=topic,
-                partitions=[
-                    OffsetCommitRequestPartition(
-                        partition_index=0, committed_offset=_FIRST_OFFSET, committed_metadata=""
-                    )
-                ],
-            )
-        ],
-    )
-    header = encode_request_header(request.api_key, COMMIT_VERSION, 7, "bench")
-    body = header + request.encode(COMMIT_VERSION)
-    frame = bytearray(struct.pack(">i", len(body)) + body)
+    frame = bytearray(commit_frame(topic=topic, group=group))
     offset_at = frame.index(struct.pack(">q", _FIRST_OFFSET))
     connection = connect(port)
     await_commits(connection, frame)
@@ -72,7 +57,33 @@ def commits(port: int, *, topic: str, group: str, count: int) -> Measured:
     )
 
 
-def exchange(connection: socket.socket, frame: bytearray) -> memoryview:
+def commit_frame(*, topic: str, group: str) -> bytes:
+    """A commit of one partition by somebody who is no member, as a request with its length."""
+    request = OffsetCommitRequest(
+        group_id=group,
+        topics=[
+            OffsetCommitRequestTopic(
+                name=topic,
+                partitions=[
+                    OffsetCommitRequestPartition(
+                        partition_index=0, committed_offset=_FIRST_OFFSET, committed_metadata=""
+                    )
+                ],
+            )
+        ],
+    )
+    header = encode_request_header(request.api_key, COMMIT_VERSION, 7, "bench")
+    body = header + request.encode(COMMIT_VERSION)
+    return struct.pack(">i", len(body)) + body
+
+
+def commit_error_at(topic: str) -> int:
+    """Where the answer to such a request has its error code: behind the partition's index."""
+    lead = 4 + 4 + 1  # Length, correlation id, tags.
+    return lead + 4 + 1 + (1 + len(topic)) + 1 + 4
+
+
+def exchange(connection: socket.socket, frame: bytes | bytearray) -> memoryview:
     """Send a request and read the answer to it."""
     connection.sendall(frame)
     size = memoryview(bytearray(4))
@@ -88,7 +99,7 @@ def commit_code(answer: memoryview) -> int:
     return decoded.topics[0].partitions[0].error_code
 
 
-def await_commits(connection: socket.socket, frame: bytearray) -> None:
+def await_commits(connection: socket.socket, frame: bytes | bytearray) -> None:
     """A coordinator is named before it has read its partition; wait until it takes a commit."""
     give_up_s = time.monotonic() + _COORDINATOR_SECONDS_MAX
     while code := commit_code(exchange(connection, frame)):

@@ -10,13 +10,15 @@ import argparse
 import json
 import resource
 import socket
+import ssl
 import struct
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from tests.support.batches import batch, record
-from tests.support.wire import FETCH, PRODUCE, fetch_body, produce_body, request
+from tests.support.wire import API_VERSIONS, FETCH, PRODUCE, fetch_body, produce_body, request
 
 HOST = "127.0.0.1"
 PRODUCE_VERSION, FETCH_VERSION = 7, 11
@@ -78,6 +80,16 @@ class Shape:
         body = fetch_body(wanted, partition_bytes_max=partition_bytes, wait_ms=1000)
         return request(FETCH, FETCH_VERSION, body)
 
+    def fetch_frame_of(self, partition: int, partition_bytes: int, offset: int = 0) -> bytes:
+        """A fetch of one partition, as a consumer sends it that has no other."""
+        body = fetch_body({(self.topic, partition): offset}, partition_bytes_max=partition_bytes)
+        return request(FETCH, FETCH_VERSION, body)
+
+    def fetch_offset_at(self) -> int:
+        """Where a fetch of one partition has its offset."""
+        mark = 0x0102_0304_0506_0708
+        return self.fetch_frame_of(0, 1, offset=mark).index(struct.pack(">q", mark))
+
     def fetch_lead_bytes(self) -> int:
         """Length, correlation id and all that stands before the first partition."""
         return 4 + 4 + 4 + 2 + 4 + 4 + (2 + len(self.topic)) + 4
@@ -88,6 +100,24 @@ FETCH_PARTITION = struct.Struct(">ihqqqiii")
 
 class LoadError(Exception):
     """The server answered with an error, or closed the connection."""
+
+
+class Door:
+    """The port of a server, and how a connection is made there: plain, or through TLS 1.3."""
+
+    def __init__(self, port: int, ca: str | None = None) -> None:
+        self.port = port
+        self.tls: ssl.SSLContext | None = None
+        if ca is not None:
+            self.tls = ssl.create_default_context(cafile=ca)
+            self.tls.minimum_version = ssl.TLSVersion.TLSv1_3
+
+    def connect(self) -> socket.socket:
+        """A blocking connection, with no delay for small packets."""
+        connection = connect(self.port)
+        if self.tls is None:
+            return connection
+        return self.tls.wrap_socket(connection, server_hostname=HOST)
 
 
 def connect(port: int) -> socket.socket:
@@ -102,19 +132,20 @@ def connect(port: int) -> socket.socket:
 
 def read_exactly(connection: socket.socket, view: memoryview) -> None:
     """Fill the view."""
+    flags = 0 if isinstance(connection, ssl.SSLSocket) else socket.MSG_WAITALL
     while view:
-        count = connection.recv_into(view, len(view), socket.MSG_WAITALL)
+        count = connection.recv_into(view, len(view), flags)
         if count == 0:
             raise LoadError("the server closed the connection")
         view = view[count:]
 
 
-def produce(port: int, shape: Shape, *, total_bytes: int, in_flight: int) -> Measured:
+def produce(door: Door, shape: Shape, *, total_bytes: int, in_flight: int) -> Measured:
     """Send batches round robin over the partitions with a window of requests in flight."""
     frames = shape.produce_frames()
     batch_bytes = len(shape.batch())
     count = max(len(frames), total_bytes // batch_bytes)
-    connection = connect(port)
+    connection = door.connect()
     watch = Stopwatch()
     pump(connection, shape, frames, count=count, in_flight=in_flight)
     return watch.measured(
@@ -151,12 +182,12 @@ def check(answer: bytearray, error_at: int) -> None:
         raise LoadError(f"Produce answered error {code}")
 
 
-def round_trips(port: int, shape: Shape, *, count: int) -> Measured:
+def round_trips(door: Door, shape: Shape, *, count: int) -> Measured:
     """Send one request at a time and note how long each takes."""
     frame = shape.produce_frames()[0]
     answer = bytearray(shape.produce_answer_bytes())
     view, error_at = memoryview(answer), shape.produce_error_at()
-    connection = connect(port)
+    connection = door.connect()
     taken: list[float] = []
     watch = Stopwatch()
     for _ in range(count):
@@ -173,7 +204,7 @@ def round_trips(port: int, shape: Shape, *, count: int) -> Measured:
 
 
 def fetch(
-    port: int, shape: Shape, *, total_bytes: int, partition_bytes: int, end_offset: int
+    door: Door, shape: Shape, *, total_bytes: int, partition_bytes: int, end_offset: int
 ) -> Measured:
     """Read every partition from offset 0, throw the bytes away, start over at the end."""
     batch_bytes, per_batch = len(shape.batch()), shape.records_per_batch()
@@ -183,7 +214,7 @@ def fetch(
     part = memoryview(bytearray(FETCH_PARTITION.size))
     scratch = memoryview(bytearray(SCRATCH_BYTES))
     tail = memoryview(bytearray(4096))
-    connection = connect(port)
+    connection = door.connect()
     moved = requests = 0
     watch = Stopwatch()
     while moved < total_bytes:
@@ -208,6 +239,35 @@ def fetch(
         moved_bytes=moved,
         requests=requests,
     )
+
+
+def connects(door: Door, *, count: int, threads: int) -> Measured:
+    """Come in, ask for the versions and leave, again and again, on some threads."""
+    question = request(API_VERSIONS, 0, b"")
+    failures: list[Exception] = []
+
+    def come_and_go(times: int) -> None:
+        try:
+            for _ in range(times):
+                with door.connect() as connection:
+                    connection.sendall(question)
+                    size = memoryview(bytearray(4))
+                    read_exactly(connection, size)
+                    read_exactly(connection, memoryview(bytearray(int.from_bytes(size, "big"))))
+        except (OSError, LoadError) as error:
+            failures.append(error)
+
+    watch = Stopwatch()
+    working = [
+        threading.Thread(target=come_and_go, args=(count // threads,)) for _ in range(threads)
+    ]
+    for thread in working:
+        thread.start()
+    for thread in working:
+        thread.join()
+    if failures:
+        raise LoadError(f"a connection failed: {failures[0]}")
+    return watch.measured(moved_bytes=0, requests=count // threads * threads)
 
 
 def discard(connection: socket.socket, scratch: memoryview, size: int) -> None:
@@ -268,8 +328,10 @@ def shape_of(options: argparse.Namespace) -> Shape:
 def main() -> None:
     """Run one load and print what was measured."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("work", choices=["produce", "fetch", "round-trips"])
+    parser.add_argument("work", choices=["produce", "fetch", "round-trips", "connects"])
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--ca", help="the authority of a TLS listener; without it it is plain")
+    parser.add_argument("--threads", type=int, default=4)
     add_shape(parser)
     parser.add_argument("--total-bytes", type=int, default=0)
     parser.add_argument("--in-flight", type=int, default=5)
@@ -277,21 +339,23 @@ def main() -> None:
     parser.add_argument("--partition-bytes", type=int, default=1_048_576)
     parser.add_argument("--end-offset", type=int, default=0)
     options = parser.parse_args()
-    shape = shape_of(options)
+    shape, door = shape_of(options), Door(options.port, options.ca)
     if options.work == "produce":
         measured = produce(
-            options.port, shape, total_bytes=options.total_bytes, in_flight=options.in_flight
+            door, shape, total_bytes=options.total_bytes, in_flight=options.in_flight
         )
     elif options.work == "fetch":
         measured = fetch(
-            options.port,
+            door,
             shape,
             total_bytes=options.total_bytes,
             partition_bytes=options.partition_bytes,
             end_offset=options.end_offset,
         )
+    elif options.work == "connects":
+        measured = connects(door, count=options.count, threads=options.threads)
     else:
-        measured = round_trips(options.port, shape, count=options.count)
+        measured = round_trips(door, shape, count=options.count)
     print(json.dumps(asdict(measured)))
 
 

@@ -1,14 +1,15 @@
 """Fetch what the compatibility tests and the bench want but can do without.
 
-kcat, KafkaJS, Apache Kafka's jars and franz-go come from Debian's, npm's, Maven's and Go's
-registries by package name. Each is tried within a time limit, all at once, and ends in one printed
-line: ready, or the reason why it is not to be had. Tests read the reasons from .cache/extras.json
-and skip with them. A failure is not tried again for an hour, so that `make test` on a train stays
-quick.
+kcat, KafkaJS, Kerberos for Python, Apache Kafka's jars, franz-go and the servers that connectors
+talk to come from Debian's, npm's, PyPI's, Maven's and Go's registries by package name. Each is
+tried within a time limit, all at once, and ends in one printed line: ready, or the reason why it is
+not to be had. Tests read the reasons from .cache/extras.json and skip with them. A failure is not
+tried again for an hour, so that `make test` on a train stays quick.
 """
 
 import argparse
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -31,6 +32,15 @@ NODE_PACKAGES = {
     "lz4-napi": "2.10.0",
     "zstd-codec": "0.1.5",
 }
+# Servers that connectors are tested against: Debian's package, and where its program lies.
+# Installing one may start it, so only CI does that by itself; elsewhere what is installed is used.
+SERVERS = {
+    "postgresql": ("postgresql", "/usr/lib/postgresql/*/bin/postgres"),
+    "mariadb": ("mariadb-server", "/usr/sbin/mariadbd"),
+    "mosquitto": ("mosquitto", "/usr/sbin/mosquitto"),
+    "redis": ("redis-server", "/usr/bin/redis-server"),
+    "rabbitmq": ("rabbitmq-server", "/usr/sbin/rabbitmq-server"),
+}
 # Each set is a folder of jars in .cache/java: an Apache Kafka that can serve, or a client alone.
 JAR_SETS = {
     "kafka-4.3.1": [
@@ -50,8 +60,32 @@ JAR_SETS = {
         "org.apache.kafka:kafka-streams-test-utils:4.3.1",
         "org.slf4j:slf4j-nop:1.7.36",
     ],
+    # MirrorMaker 2 with its client, which judges the topics that our mirror writes.
+    "mirror-4.3.1": [
+        "org.apache.kafka:connect-mirror:4.3.1",
+        "org.slf4j:slf4j-nop:1.7.36",
+    ],
+    # The connectors of files with which Apache's Connect worker is compared to ours.
+    "connect-file-4.3.1": ["org.apache.kafka:connect-file:4.3.1"],
+    # OpenSearch without its distribution: a server, and the module that listens to HTTP.
+    "opensearch-2.19.1": [
+        "org.opensearch:opensearch:2.19.1",
+        "org.opensearch:opensearch-plugin-classloader:2.19.1",
+        "org.opensearch.plugin:transport-netty4-client:2.19.1",
+        "org.apache.logging.log4j:log4j-core:2.21.0",
+    ],
+    # A NameNode and a DataNode, with what WebHDFS needs.
+    "hadoop-3.4.1": [
+        "org.apache.hadoop:hadoop-minicluster:3.4.1",
+        "com.fasterxml.jackson.core:jackson-core:2.12.7",  # Else an older one is chosen.
+    ],
     # Spark's own Kafka connector, of the release that pyproject.toml names.
     "spark-kafka": ["org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"],
+    "clients-2.8.2": [
+        "org.apache.kafka:kafka-clients:2.8.2",
+        "com.fasterxml.jackson.core:jackson-databind:2.17.2",  # For OAUTHBEARER.
+        "org.slf4j:slf4j-nop:1.7.36",
+    ],
     "clients-0.10.2.2": [
         "org.apache.kafka:kafka-clients:0.10.2.2",
         "org.slf4j:slf4j-nop:1.7.36",
@@ -117,18 +151,68 @@ def run(command: list[str], *, cwd: Path = ROOT, seconds_max: float = FETCH_SECO
 def fetch_kcat() -> str:
     """Debian's kcat, the command-line client on an older librdkafka."""
     if shutil.which("kcat") is None:
-        prefix = as_root()
-        apt = [*prefix, "apt-get", "-qq", "-o", "Acquire::http::Timeout=20"]
-        try:
-            run([*apt, "install", "-y", "kcat"])
-        except Unavailable:
-            run([*apt, "update"])
-            run([*apt, "install", "-y", "kcat"])
+        apt_install("kcat")
     return str(shutil.which("kcat"))
 
 
-def as_root() -> list[str]:
-    """The words before a command that needs root."""
+def fetch_server(name: str) -> str:
+    """A server that connectors are tested against; the path of its program."""
+    package, program = SERVERS[name]
+    if not (found := installed(program)):
+        if not os.environ.get("CI"):
+            raise Unavailable(f"it is not installed; run: sudo apt-get install {package}")
+        apt_install(package)
+        found = installed(program)
+    if not found:
+        raise Unavailable(f"{package} is installed without {program}")
+    return found[-1]
+
+
+def installed(program: str) -> list[str]:
+    """The programs of a path with stars, the newest last."""
+    return sorted(str(path) for path in Path("/").glob(program.removeprefix("/")))
+
+
+def apt_install(package: str) -> None:
+    """Install a package of Debian's; several may be asked for at once, and wait for each other."""
+    limits = ["-o", "Acquire::http::Timeout=20", "-o", "DPkg::Lock::Timeout=200"]
+    apt = [*as_root(package), "apt-get", "-qq", *limits]
+    try:
+        run([*apt, "install", "-y", "--no-install-recommends", package])
+    except Unavailable:
+        run([*apt, "update"])
+        run([*apt, "install", "-y", "--no-install-recommends", package])
+
+
+def fetch_gssapi() -> str:
+    """Kerberos for Python (`penstock[kerberos]`), where the system has the headers for it."""
+    if importlib.util.find_spec("gssapi") is None:
+        if shutil.which("krb5-config") is None:
+            raise Unavailable("krb5-config is not installed (Debian: libkrb5-dev)")
+        constraints = ["-c", str(ROOT / "constraints.txt")]
+        run([sys.executable, "-m", "pip", "install", "-q", *constraints, "gssapi"])
+    return str(CACHE)
+
+
+def fetch_sasl_gssapi() -> str:
+    """Debian's Kerberos plug-in for the librdkafka below kcat, unpacked into .cache/sasl."""
+    home = CACHE / "sasl"
+    if not list(home.rglob("libgssapiv2.so")):
+        if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
+            raise Unavailable("apt-get is not installed")
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(parents=True)
+        run(["apt-get", "-qq", "download", "libsasl2-modules-gssapi-mit"], cwd=home)
+        for package in home.glob("*.deb"):
+            run(["dpkg", "-x", str(package), str(home)])
+    found = next(home.rglob("libgssapiv2.so"), None)
+    if found is None:
+        raise Unavailable("the package holds no libgssapiv2.so")
+    return str(found.parent)
+
+
+def as_root(package: str) -> list[str]:
+    """The words before a command that needs root to install a package."""
     if shutil.which("apt-get") is None:
         raise Unavailable("apt-get is not installed")
     if os.geteuid() == 0:
@@ -139,7 +223,7 @@ def as_root() -> list[str]:
         and subprocess.run([*sudo, "true"], capture_output=True).returncode == 0
     ):
         return sudo
-    raise Unavailable("installing it takes root; run: sudo apt-get install kcat")
+    raise Unavailable(f"installing it takes root; run: sudo apt-get install {package}")
 
 
 def fetch_kafkajs() -> str:
@@ -204,6 +288,11 @@ def build_franz() -> str:
     return str(program)
 
 
+def server_fetcher(name: str) -> Callable[[], str]:
+    """`fetch_server` for one of them."""
+    return lambda: fetch_server(name)
+
+
 def jar_fetcher(name: str) -> Callable[[], str]:
     """`fetch_jars` for one set."""
     return lambda: fetch_jars(name)
@@ -211,9 +300,12 @@ def jar_fetcher(name: str) -> Callable[[], str]:
 
 EXTRAS: dict[str, Callable[[], str]] = {
     "kcat": fetch_kcat,
+    "gssapi": fetch_gssapi,
+    "sasl-gssapi": fetch_sasl_gssapi,
     "kafkajs": fetch_kafkajs,
     "franz-go": build_franz,
     **{name: jar_fetcher(name) for name in JAR_SETS},
+    **{name: server_fetcher(name) for name in SERVERS},
 }
 
 

@@ -80,7 +80,7 @@ if ! [ -x .venv/bin/python ]; then
     "$python" -m venv .venv
 fi
 echo "setup: installing packages into .venv"
-pip_install --editable '.[dev]'
+pip_install --editable '.[connectors,dev]'
 has_java || install_java
 echo "$wanted" >"$stamp"
 echo "setup: done"

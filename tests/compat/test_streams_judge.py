@@ -35,6 +35,7 @@ def test_topologies_are_described_in_the_words_of_kafka_streams(tmp_path: Path) 
 
 @pytest.mark.kafka
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", TOPOLOGIES)
 def test_an_operator_agrees_on_many_scripts(name: str, tmp_path: Path) -> None:
     scripts = [(name, random_script(name, seed)) for seed in range(SCRIPTS_LONG)]

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,6 +70,7 @@ class BrokerNode(ServerProcess):
         self.prefix: tuple[str, ...] = ()  # On top of the host's own.
         self.mutant: str | None = None
         self.is_paused = False
+        self.connect: Callable[..., RawConnection] = RawConnection
 
     @property
     def address(self) -> str:
@@ -110,7 +111,7 @@ class BrokerNode(ServerProcess):
             code = self.process.returncode
             raise RuntimeError(f"broker {self.broker_id} ended with code {code}:\n{self.log_end}")
         try:
-            with RawConnection(self.port, host=self.host.address, timeout_s=20) as connection:
+            with self.connect(self.port, host=self.host.address, timeout_s=20) as connection:
                 return connection.api_versions().error_code == 0
         except (OSError, WireError):
             return False
@@ -142,7 +143,7 @@ class BrokerNode(ServerProcess):
     def view(self, topics: Sequence[str] | None = None) -> View:
         """How this broker sees the cluster."""
         listed = list(topics) if topics is not None else None
-        return ask_view(self.host.address, self.port, listed)
+        return ask_view(self.host.address, self.port, listed, connect=self.connect)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +170,9 @@ class Deployment:
     zookeepers: list[ZooKeeperProcess] = field(default_factory=list)
     ensemble: ZooKeeperEnsemble | None = None
     stack: ExitStack = field(default_factory=ExitStack)
+    # How clients come in, and who administers, in librdkafka's names; empty: nobody is asked.
+    client_settings: dict[str, str] = field(default_factory=dict)
+    admin_settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def bootstrap(self) -> str:
@@ -282,8 +286,12 @@ class Deployment:
 
         return eventually(look, timeout_s=120, every_s=0.1, what="a controller")
 
+    def _admin(self) -> AdminClient:
+        settings = {"bootstrap.servers": self.bootstrap, "log_level": 3}
+        return AdminClient({**settings, **self.admin_settings})
+
     def create_topic(self, name: str, partitions: int, settings: Mapping[str, str]) -> None:
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 3})
+        admin = self._admin()
         factor = min(3, self.plan.brokers)
         new = NewTopic(name, partitions, factor, config=dict(settings))
         for future in admin.create_topics([new], operation_timeout=60, request_timeout=60).values():
@@ -292,7 +300,7 @@ class Deployment:
 
     def elect_uncleanly(self) -> None:
         """Do as an operator does who knows that no replica can be trusted to have everything."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 3})
+        admin = self._admin()
 
         def leaderless() -> list[TopicPartition]:
             _, view = next(self.views())

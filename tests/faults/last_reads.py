@@ -5,7 +5,7 @@ application would; a transaction that still holds readers back afterwards is a f
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from tests.faults.clients.confluent import COMMON
@@ -14,22 +14,23 @@ from tests.faults.clients.recorder import Recorder
 from tests.faults.deployment import NotHealed
 
 SETTLE_S = 180.0
+Settings = Mapping[str, str]  # Which cluster, and how to come in.
 Found = dict[Place, list[tuple[int, int]]]
 
 
-def end_open_transactions(bootstrap: str, transactional_ids: Sequence[str]) -> None:
+def end_open_transactions(cluster: Settings, transactional_ids: Sequence[str]) -> None:
     """Take over each id, which aborts what its last owner left open."""
     for transactional_id in transactional_ids:
-        settings = {**COMMON, "bootstrap.servers": bootstrap, "transactional.id": transactional_id}
+        settings = {**COMMON, **cluster, "transactional.id": transactional_id}
         try:
             Producer(settings).init_transactions(60)
         except KafkaException as error:
             raise NotHealed(f"nobody can take over {transactional_id}: {error}") from error
 
 
-def record_logs(bootstrap: str, places: Sequence[Place], recorder: Recorder) -> dict[str, int]:
+def record_logs(cluster: Settings, places: Sequence[Place], recorder: Recorder) -> dict[str, int]:
     """Write down the whole log of each partition as both readers see it; the ends."""
-    plain, committed = _reader(bootstrap, "read_uncommitted"), _reader(bootstrap, "read_committed")
+    plain, committed = _reader(cluster, "read_uncommitted"), _reader(cluster, "read_committed")
     try:
         ends = _ends(plain, places)
         stable = _settled(committed, places, ends)
@@ -51,11 +52,11 @@ def record_logs(bootstrap: str, places: Sequence[Place], recorder: Recorder) -> 
     return {name(place): end for place, end in ends.items()}
 
 
-def _reader(bootstrap: str, isolation: str) -> Consumer:
+def _reader(cluster: Settings, isolation: str) -> Consumer:
     return Consumer(
         {
             **COMMON,
-            "bootstrap.servers": bootstrap,
+            **cluster,
             "group.id": "the-last-reader",
             "isolation.level": isolation,
             "enable.auto.commit": False,

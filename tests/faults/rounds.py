@@ -3,6 +3,7 @@
 Everything a round leaves behind (histories, clients' output, notes) is in its own directory.
 """
 
+import json
 import random
 import signal
 import subprocess
@@ -202,6 +203,8 @@ class Clients:
             "transaction-ms": str(spec.transaction_ms),
             "delivery-ms": "60000",
         }
+        if self.deployment.client_settings:
+            options["settings"] = json.dumps(self.deployment.client_settings)
         if spec.family in EXTRAS:
             command = command_of(spec.family)
             options["count"] = str(spec.count)
@@ -370,8 +373,9 @@ def _last_reads(
     ]
     recorder = Recorder(directory / "last-reads.jsonl", "last reads")
     try:
-        end_open_transactions(deployment.bootstrap, clients.transactional_ids)
-        return record_logs(deployment.bootstrap, places, recorder)
+        cluster = {"bootstrap.servers": deployment.bootstrap, **deployment.client_settings}
+        end_open_transactions(cluster, clients.transactional_ids)
+        return record_logs(cluster, places, recorder)
     except NotHealed as error:
         troubles.append(f"NOT HEALED: {error}")
         return {}

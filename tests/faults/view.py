@@ -1,6 +1,7 @@
 """How one broker sees the cluster, asked for with bytes packed by hand."""
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.support.wire import METADATA, RawConnection, Reader, string
@@ -28,11 +29,17 @@ class View:
     partitions: dict[tuple[str, int], PartitionView]
 
 
-def ask_view(host: str, port: int, topics: list[str] | None = None, timeout_s: float = 3) -> View:
+def ask_view(
+    host: str,
+    port: int,
+    topics: list[str] | None = None,
+    timeout_s: float = 3,
+    connect: Callable[..., RawConnection] = RawConnection,
+) -> View:
     """The broker's view of these topics, or of all; OSError when it does not answer."""
     listed = struct.pack(">i", -1) if topics is None else struct.pack(">i", len(topics))
     body = listed + b"".join(string(topic) for topic in topics or ()) + b"\0"
-    with RawConnection(port, host=host, timeout_s=timeout_s) as connection:
+    with connect(port, host=host, timeout_s=timeout_s) as connection:
         return _read(connection.ask(METADATA, VERSION, body))
 
 

@@ -57,9 +57,10 @@ def test_a_bad_value_is_a_sentence_that_names_the_setting(
     assert value in said
 
 
-@pytest.mark.parametrize("name", ["zookeeper.ssl.client.enable", "zookeeper.set.acl"])
+@pytest.mark.parametrize("name", ["zookeeper.ssl.crl.enable", "zookeeper.set.acl"])
 def test_protection_of_zookeeper_that_is_not_given_is_refused(tmp_path: Path, name: str) -> None:
     settings = {"zookeeper.connect": f"{HOST}:{free_port()}", name: "true"}
+    settings["zookeeper.ssl.client.enable"] = "true"
     said = start_and_fail({**some_settings(tmp_path), **settings})
     assert f"{name} is true" in said
 

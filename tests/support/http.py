@@ -4,7 +4,6 @@ import asyncio
 import http.client
 import json
 import socket
-import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.http.server import Limits, listen, serving
+from penstock.http.server import listen, serving
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -32,26 +31,25 @@ class Answer:
 
 
 class ServiceThread:
-    """A service that runs until `stop`; its port is there when it is made."""
+    """A service that runs until `stop`; its port is there when it is made.
 
-    def __init__(
-        self, app: "ASGIApp", *, tls: ssl.SSLContext | None = None, limits: Limits | None = None
-    ) -> None:
+    The options are those of `serving`.
+    """
+
+    def __init__(self, app: "ASGIApp", **options: Any) -> None:
         self._ready: Future[int] = Future()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(app, tls, limits)), name="service"
+            target=lambda: asyncio.run(self._serve(app, options)), name="service"
         )
         self._thread.start()
         self.port = self._ready.result(30)
 
-    async def _serve(
-        self, app: "ASGIApp", tls: ssl.SSLContext | None, limits: Limits | None
-    ) -> None:
+    async def _serve(self, app: "ASGIApp", options: Mapping[str, Any]) -> None:
         self._loop = asyncio.get_running_loop()
         try:
-            async with serving(app, [listen("127.0.0.1", 0)], tls=tls, limits=limits) as ports:
+            async with serving(app, [listen("127.0.0.1", 0)], **options) as ports:
                 self._ready.set_result(ports[0])
                 await self._stop.wait()
         except BaseException as error:

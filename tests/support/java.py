@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.processes import ROOT
@@ -29,11 +30,16 @@ def compiled(source: Path, jars: Path) -> str:
 
 
 def run_java(
-    class_path: str, main: str, *arguments: str, timeout_s: float = 240, heap: str = "256m"
+    class_path: str,
+    main: str,
+    *arguments: str,
+    timeout_s: float = 240,
+    heap: str = "256m",
+    options: Sequence[str] = (),
 ) -> str:
     """What the program printed; AssertionError with all of it when it failed."""
     command = ["java", f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    command += ["-cp", class_path, main, *arguments]
+    command += [*options, "-cp", class_path, main, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
     assert done.returncode == 0, f"{main} failed:\n{done.stdout}\n{done.stderr}"
     return done.stdout

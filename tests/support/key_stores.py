@@ -71,9 +71,12 @@ class Identity:
 
 
 def make_identity(
-    name: str, issuer: Identity | None = None, *, host: str = "127.0.0.1"
+    name: str, issuer: Identity | None = None, *, host: str = "127.0.0.1", days: float = 2
 ) -> Identity:
-    """An authority when nobody is given as issuer, else a server or client for `host`."""
+    """An authority when nobody is given as issuer, else a server or client for `host`.
+
+    With `days` below zero it has expired.
+    """
     import ipaddress
 
     key = ec.generate_private_key(ec.SECP256R1())
@@ -85,8 +88,8 @@ def make_identity(
         .issuer_name(issuer.certificate.subject if issuer else subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=2))
+        .not_valid_before(now - datetime.timedelta(days=9))
+        .not_valid_after(now + datetime.timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
     )
     if issuer is not None:
@@ -138,3 +141,20 @@ def _text(text: str) -> bytes:
 
 def _block(data: bytes) -> bytes:
     return struct.pack(">i", len(data)) + data
+
+
+def revocation_list(issuer: Identity, *revoked: Identity) -> bytes:
+    """An authority's list, as PEM, of what it does not stand for any more."""
+    now = datetime.datetime.now(datetime.UTC)
+    builder = (
+        x509.CertificateRevocationListBuilder()
+        .issuer_name(issuer.certificate.subject)
+        .last_update(now - datetime.timedelta(days=1))
+        .next_update(now + datetime.timedelta(days=1))
+    )
+    for one in revoked:
+        serial = one.certificate.serial_number
+        entry = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build()
+        builder = builder.add_revoked_certificate(entry)
+    signed = builder.sign(issuer.key, hashes.SHA256())
+    return signed.public_bytes(Encoding.PEM)

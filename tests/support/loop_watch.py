@@ -1,9 +1,11 @@
 """The broker's own measure of its event loop, read as a monitoring system reads it.
 
 Load tests judge by processor time: another process on the machine can make a turn of the loop
-long, but cannot make it work.
+long, but cannot make it work. It can make the same work take more processor time, where two
+processors are one core: so the limit is that of a machine at rest, times how slow this one is now.
 """
 
+import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from tests.support.processes import HOST, free_port
 from penstock.telemetry import families
 
 PROCESSOR_S_MAX = 0.1
+_REST_S = 0.015  # What the work of `slowness` takes on a processor of 2.5 GHz that is at rest.
 
 
 def watched_settings(settings: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -41,8 +44,18 @@ def no_long_turns(
 ) -> Iterator[None]:
     """Whatever happens in here may keep the loop busy, but never for long at a time."""
     scrape(broker)
+    before = slowness()
     yield
     taken_s = longest_turn_s(broker)
-    assert taken_s < processor_s_max, (
+    assert taken_s < processor_s_max * max(before, slowness()), (
         f"{what}: one turn of the loop took {taken_s * 1000:.0f} ms of processor:\n{broker.log_end}"
     )
+
+
+def slowness() -> float:
+    """How many times as long the processors take now for the same work; at least 1."""
+    began_s = time.thread_time()
+    for _ in range(5):
+        made = {str(number): [(number,), (number,)] for number in range(4_000)}
+        sorted(made, key=made.__getitem__)
+    return max(1.0, (time.thread_time() - began_s) / _REST_S)

@@ -2,6 +2,7 @@
 
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,10 +30,12 @@ class Neighbour:
             with RawConnection(self.broker.port, timeout_s=self.timeout_s) as connection:
                 while not self.stopping.wait(0.01):
                     value = b"%d" % self.sent
-                    offset = connection.produce_one(CANARY, batch([value]), acks=-1)
-                    assert offset == self.sent
+                    # An old record would be gone when retention looks before it is read back.
+                    written = batch([value], timestamp=time.time_ns() // 1_000_000)
+                    offset = connection.produce_one(CANARY, written, acks=-1)
+                    assert offset == self.sent, f"wrote at {offset} instead of {self.sent}"
                     found = next(stored_batches(connection.fetch(CANARY, offset).records))
-                    assert found.records == record(0, value)
+                    assert found.records == record(0, value), f"read {found} at {offset}"
                     self.sent += 1
         except (OSError, AssertionError, StopIteration, struct.error) as problem:
             self.problem = problem
@@ -54,4 +57,4 @@ def neighbour_at_work(broker: BrokerProcess, *, timeout_s: float = 60) -> Iterat
     finally:
         neighbour.stopping.set()
         thread.join(60)
-    assert neighbour.problem is None, neighbour.problem
+    assert neighbour.problem is None, repr(neighbour.problem)

@@ -34,6 +34,7 @@ class UpProcess(ServerProcess):
             "registry.listeners": f"http://{HOST}:{self.ports['registry']}",
             "rest.listeners": f"http://{HOST}:{self.ports['rest']}",
             "offsets.topic.num.partitions": "1",
+            "processes": "1",  # Whatever the cores of this machine are.
             **(settings or {}),
         }
         self.seen: set[ProcessIdentity] = set()  # Every process that was ever in the tree.

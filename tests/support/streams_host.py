@@ -6,11 +6,22 @@ them, as if it were killed after each. Spark's host has the same parts around th
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from penstock.streams import StreamsTopology
-from penstock.streams.plan.stages import cut, own_format_topics, partition_counts, task_count
+from penstock.streams.plan.stages import (
+    changelog_topic,
+    cut,
+    own_format_topics,
+    partition_counts,
+    task_count,
+)
 from penstock.streams.tasks.batch import ANY_PARTITION, RowIn, RowOut, StageWork, TaskBatch
+from penstock.streams.tasks.changelogs import ChangelogRow, has_changelog
+from penstock.streams.tasks.paged_memory import ABOUT
 from penstock.streams.tasks.partitioning import murmur2
+from penstock.streams.tasks.progress import TASK_STATE, TaskMarks, progress_from, progress_topic
+from penstock.streams.tasks.restoring import restore_store
 
 APPLICATION = "app"
 
@@ -45,6 +56,8 @@ class ListHost:
                 application_id=APPLICATION,
                 topology=stage.topology,
                 own_format=own_format_topics(topology),
+                progress=f"{APPLICATION}-{progress_topic(stage.number)}",
+                has_state=stage.has_state,
             )
             for stage in self.stages
         }
@@ -64,6 +77,32 @@ class ListHost:
         """Batches of all stages, until none has anything to read."""
         while sum(self._run_stage(number) for number in self.works):
             pass
+
+    def lose_all_but_topics(self, folder: Path) -> None:
+        """Forget pages and positions, and make them anew from what is in topics."""
+        self.shelves.clear()
+        self.positions.clear()
+        for number, work in self.works.items():
+            assert work.progress is not None
+            told = progress_from((r.partition, r.key, r.value) for r in self.written(work.progress))
+            for (topic, partition), offset in told.positions.items():
+                self.positions[number, partition, topic, partition] = offset
+            for task in range(self.tasks[number]):
+                place = folder / f"{number}-{task}-{len(self.written(work.progress))}"
+                place.mkdir(parents=True)
+                self._restore(number, task, told.marks.get(task), place)
+
+    def _restore(self, number: int, task: int, marks: bytes | None, folder: Path) -> None:
+        topology = self.works[number].topology
+        clocks = TaskMarks() if marks is None else TaskMarks.read(marks)
+        self.shelves[number, task, TASK_STATE].save(ABOUT, marks)
+        for store in topology.stores:
+            if has_changelog(topology, store):
+                held = self.topics[f"{APPLICATION}-{changelog_topic(store)}"][task]
+                rows = [ChangelogRow(row.key or b"", row.value, row.timestamp_ms) for row in held]
+                shelf = self.shelves[number, task, store.name]
+                clock = clocks.clocks.get(store.name)
+                restore_store(topology, store, rows, clock, shelf, folder)
 
     def _run_stage(self, number: int) -> bool:
         work, worked = self.works[number], False

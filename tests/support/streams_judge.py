@@ -39,7 +39,7 @@ def described_by_judge(names: list[str], file: Path) -> list[str]:
 def _asked(lines: list[str], file: Path) -> str:
     file.write_text("\n".join(lines) + "\n")
     class_path = compiled(PROGRAM, needs(JARS))
-    return run_java(class_path, "StreamsJudge", str(file), timeout_s=280, heap="512m")
+    return run_java(class_path, "StreamsJudge", str(file), timeout_s=1800, heap="512m")
 
 
 GOLDEN = ROOT / "tests" / "golden" / "streams" / "answers.json"

@@ -57,8 +57,9 @@ def _module(name: str) -> ModuleType:
 
 
 def create(address: str, *topics: str, partitions: int = 1) -> None:
-    """Topics for a test."""
-    wanted = [NewTopic(name=topic, partitions=partitions) for topic in topics]
+    """Topics for a test, which keep records of any time."""
+    for_ever = {"retention.ms": "-1"}
+    wanted = [NewTopic(name=topic, partitions=partitions, configs=for_ever) for topic in topics]
     with cluster_for({"bootstrap.servers": address}) as cluster:
         create_topics(cluster, wanted, timeout_ms=30_000)
 

@@ -1,4 +1,4 @@
-"""A network between a client and a server that a test can break: cut, mute, heal."""
+"""A network between a client and a server that a test can break, and can listen to."""
 
 import contextlib
 import socket
@@ -9,10 +9,15 @@ from tests.support.processes import HOST
 
 
 class TcpProxy:
-    """Passes bytes between its own port and a server's, as long as it is told to."""
+    """Passes bytes between its own port and a server's, as long as it is told to.
 
-    def __init__(self, target_port: int) -> None:
+    `heard` has what passed, where that is wanted: a piece for each direction of each connection.
+    """
+
+    def __init__(self, target_port: int, *, is_recording: bool = False) -> None:
         self._target_port = target_port
+        self._is_recording = is_recording
+        self.heard: list[bytearray] = []
         self._listener = socket.create_server((HOST, 0))
         self.port: int = self._listener.getsockname()[1]
         self._is_cut = threading.Event()
@@ -58,8 +63,13 @@ class TcpProxy:
             threading.Thread(target=self._pass, args=arguments, daemon=True).start()
 
     def _pass(self, source: socket.socket, target: socket.socket, is_answer: bool) -> None:
+        heard = bytearray()
+        if self._is_recording:
+            self.heard.append(heard)
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
+                if self._is_recording:
+                    heard += data
                 if not (is_answer and self._is_mute.is_set()):
                     target.sendall(data)
         for end in (source, target):

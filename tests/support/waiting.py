@@ -18,12 +18,14 @@ def eventually(
     timeout_s: float = 60.0,
     every_s: float = 0.02,
     what: str = "",
+    moving: Callable[[], object] = lambda: None,
 ) -> Seen:
     """The first true value that `look` gives; AssertionError when there is none in time.
 
-    A `look` that raises AssertionError or OSError counts as not yet.
+    A `look` that raises AssertionError or OSError counts as not yet. The time begins anew whenever
+    `moving` answers something else: what goes on may be slow.
     """
-    give_up_s = time.monotonic() + timeout_s
+    give_up_s, moved = time.monotonic() + timeout_s, moving()
     last: object = None
     while True:
         try:
@@ -33,6 +35,8 @@ def eventually(
             last = seen
         except (AssertionError, OSError) as error:
             last = error
+        if (now := moving()) != moved:
+            give_up_s, moved = time.monotonic() + timeout_s, now
         if time.monotonic() >= give_up_s:
             name = what or getattr(look, "__name__", "the condition")
             raise AssertionError(f"{name} did not hold within {timeout_s:g} s; last: {last!r}")

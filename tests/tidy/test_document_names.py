@@ -11,6 +11,9 @@ import pytest
 from penstock.cli.main import TOOLS
 from penstock.config.broker import BROKER_SETTINGS
 from penstock.config.topic import TOPIC_SETTINGS
+from penstock.connect.plugins.lookup import PluginKind
+from penstock.connect.settings import OWN_SETTINGS
+from penstock.sql.service.settings import SPARK_CONF, SQL_DEFAULTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "penstock"
@@ -24,6 +27,7 @@ KINDS = {".py", ".md"}
 ANY = "NAME"
 # Words of Kafka in the walks, which our files need not know.
 KAFKAS = {"__consumer_offsets", "__transaction_state", "read_committed"}
+PLUGIN_GROUPS = {kind.group for kind in PluginKind}  # Of entry points.
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")
 # What begins with a slash is a path of a URL or of a machine, and none of ours.
@@ -93,8 +97,10 @@ def module_file(parts: Iterable[str]) -> Path | None:
 
 
 def is_known(dotted: str) -> bool:
-    """Whether a dotted name is a setting, a module, or a name that a module has."""
-    if dotted in BROKER_SETTINGS or dotted in TOPIC_SETTINGS:
+    """Whether a dotted name is a setting, a group of plug-ins, a module, or in a module."""
+    if dotted in {*BROKER_SETTINGS, *TOPIC_SETTINGS, *OWN_SETTINGS} or dotted in PLUGIN_GROUPS:
+        return True
+    if dotted in SQL_DEFAULTS or f"{dotted}." == SPARK_CONF:
         return True
     parts = dotted.split(".")
     for count in range(len(parts), 0, -1):

@@ -15,6 +15,7 @@ from penstock.cluster.control.controller import EntityOverrides
 from penstock.cluster.image.image import CLUSTER_WIDE, ConfigKey
 from penstock.cluster.topics.names import check_topic_name
 from penstock.errors import (
+    ConfigError,
     InvalidRequest,
     InvalidUpdateVersion,
     ProtocolError,
@@ -120,6 +121,19 @@ async def alter_each(
         except ProtocolError as error:
             outcomes.append(error)
     return outcomes
+
+
+def check_can_follow(broker: Broker, own: Mapping[str, str]) -> None:
+    """Refuse settings of this broker that name what it cannot use, such as a key store."""
+    config = broker.config.with_dynamic(broker.image.config("brokers", CLUSTER_WIDE), own)
+    for check in broker.config_checks:
+        try:
+            check(config)
+        except ConfigError as error:
+            raise InvalidRequest(
+                f"Invalid config value for resource ConfigResource(type=BROKER, "
+                f"name='{broker.broker_id}'): {error}"
+            ) from error
 
 
 async def store_alteration(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # A broker alone needs none of these, and does without them i
     from penstock.broker.membership.cluster_member import ClusterMember
     from penstock.broker.membership.forwarding import Forwarder
     from penstock.broker.security.access import AccessControl, RequestRights
+    from penstock.broker.security.delegation_tokens import DelegationTokens
     from penstock.broker.validation.gate import ValidationGate
     from penstock.net.peers import Peers
 
@@ -57,10 +58,13 @@ class Broker:
     connection_quotas: ConnectionQuotas
     validation: "ValidationGate" = field(init=False)  # It needs the others; node.py puts it in.
     access: "AccessControl | None" = None  # None: everybody may do everything.
+    tokens: "DelegationTokens | None" = None  # None: there is no key to make them with.
     slow_lane: SlowLane = field(default_factory=SlowLane)
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
     # What is to be told of settings that changed while the broker runs, after it obeys them itself.
     config_followers: list[Callable[[BrokerConfig], None]] = field(default_factory=list)
+    # Each raises ConfigError for settings that it could not follow, before they are stored.
+    config_checks: list[Callable[[BrokerConfig], None]] = field(default_factory=list)
     is_stopping: bool = False  # From then on nobody waits for what may never come.
     # What only a member of a cluster has; None: this broker is alone.
     peers: "Peers | None" = None
@@ -120,4 +124,7 @@ class RequestContext:
     def caller(self) -> Caller:
         """The sender as groups know it: the id and the host that DescribeGroups will tell."""
         host = self.client_address.rpartition(":")[0] or self.client_address
-        return Caller(self.version, self.client_id or "", f"/{host}")
+        caller = Caller(self.version, self.client_id or "", f"/{host}")
+        if self.rights is None:
+            return caller
+        return caller._replace(visible=self.rights.visible_topics)

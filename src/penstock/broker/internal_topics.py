@@ -84,7 +84,7 @@ def _replicas(config: BrokerConfig, wanted: int, broker_count: int) -> int:
 
     In a cluster the setting is obeyed: with fewer brokers the topic is not made yet (KIP-115).
     """
-    if config.zookeeper_connect:
+    if config.is_in_cluster:
         return wanted
     return min(wanted, max(broker_count, 1))
 

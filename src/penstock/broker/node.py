@@ -58,6 +58,7 @@ from penstock.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
     from penstock.broker.membership.controller_location import AddressBook
+    from penstock.broker.security.delegation_tokens import DelegationTokens
     from penstock.net.peers import Peers
 
 log = logging.getLogger("kafka.server.KafkaServer")
@@ -141,7 +142,7 @@ async def _begin_with_retries(begin: Callable[[], Awaitable[T]], config: BrokerC
         except (StoreUnavailable, OutcomeUnknown, SessionLost) as error:
             if loop.time() >= deadline_s:
                 raise
-            log.warning("ZooKeeper went away while this broker was starting: %s", error)
+            log.warning("The metadata store went away while this broker was starting: %s", error)
         await asyncio.sleep(_BEGIN_AGAIN_S)
 
 
@@ -177,7 +178,10 @@ async def _alone(
             broker.broker_id,
             now_ms=broker.now_ms(),
             min_insync_replicas=broker.config.min_insync_replicas,
-            settings=lambda: ControlSettings(with_acls=bool(broker.config.authorizer_class_name)),
+            settings=lambda: ControlSettings(
+                with_acls=bool(broker.config.authorizer_class_name),
+                with_tokens=bool(broker.config.delegation_token_secret_key),
+            ),
         )
         if controller is None:
             raise PenstockError("another process is the controller of this metadata store")
@@ -423,11 +427,20 @@ def _assemble(
             window=_quota_window(config), config=lambda: broker.config
         ),
         access=access_of(config),
+        tokens=_tokens(config),
         now_ms=now_ms,
         peers=peers,
     )
     watch_broker(broker)
     return broker
+
+
+def _tokens(config: BrokerConfig) -> "DelegationTokens | None":
+    if not config.delegation_token_secret_key:
+        return None
+    from penstock.broker.security.delegation_tokens import tokens_of  # Most brokers have none.
+
+    return tokens_of(config)
 
 
 def _reach(broker_id: int, image: Callable[[], ClusterImage], peers: "Peers") -> Reach:

@@ -53,6 +53,12 @@ TOOLS = (
         "look at the nodes in ZooKeeper, change them",
     ),
     Tool(
+        "zookeeper-security-migration",
+        "zookeeper.security_migration",
+        ("zookeeper-security-migration",),
+        "keep the nodes in ZooKeeper from others, or open them",
+    ),
+    Tool(
         "topics",
         "topics.topics",
         ("kafka-topics",),
@@ -89,12 +95,25 @@ TOOLS = (
         ("kafka-get-offsets",),
         "print first, last or timed offsets",
     ),
+    Tool("secure", "security.secure", (), "make keys and users for a secured cluster"),
     Tool("acls", "security.acls", ("kafka-acls",), "show, add and remove access rules"),
     Tool(
         "configs",
         "configs.configs",
         ("kafka-configs",),
         "show and change settings of topics and brokers",
+    ),
+    Tool(
+        "delegation-tokens",
+        "security.delegation_tokens",
+        ("kafka-delegation-tokens",),
+        "create, renew, end and show delegation tokens",
+    ),
+    Tool(
+        "storage",
+        "security.storage",
+        ("kafka-storage",),
+        "make a data directory ready, with users that can log in at once",
     ),
     Tool(
         "dump-log", "dump_log.dump_log", ("kafka-dump-log",), "print the files of a data directory"
@@ -186,10 +205,38 @@ TOOLS = (
         ("schema-registry-stop",),
         "stop the schema registries of this machine",
     ),
+    Tool("connect", "connect.connect", (), "start a Connect worker, standalone or distributed"),
+    Tool(
+        "connect-standalone",
+        "connect.standalone",
+        ("connect-standalone",),
+        "start a Connect worker with its connectors in files",
+    ),
+    Tool(
+        "connect-distributed",
+        "connect.distributed",
+        ("connect-distributed",),
+        "start a Connect worker with its connectors in topics",
+    ),
     Tool("schema", "schema.schema", (), "register, compare, delete and move schemas"),
     Tool("lake", "pipelines.lake", (), "land topics in Delta, Iceberg and Parquet tables"),
     Tool("pipeline", "pipelines.pipeline", (), "run and watch pipelines on Spark"),
     Tool("streams", "pipelines.streams", (), "run topologies of Streams on Spark, and reset them"),
+    Tool("sql", "sql.sql", ("ksql",), "ask a SQL service at a prompt, test scripts of SQL"),
+    Tool("sql-server", "servers.sql_server", ("ksql-server-start",), "start a SQL server"),
+    Tool(
+        "mirror",
+        "mirror.mirror",
+        ("connect-mirror-maker",),
+        "copy topics and groups to other clusters",
+    ),
+    Tool(
+        "mirror-maker",
+        "mirror.mirror_maker",
+        ("kafka-mirror-maker",),
+        "the same, as the first MirrorMaker had it",
+    ),
+    Tool("sql", "sql.sql", (), "test scripts of streaming SQL, and show how queries would run"),
     Tool("spark", "pipelines.spark", (), "start the master or a worker of a Spark cluster"),
     Tool(
         "run-class", "servers.run_class", ("kafka-run-class",), "run a tool by its Java class name"

@@ -13,6 +13,7 @@ from penstock.client.operations import (
     acls,
     brokers,
     configs,
+    delegation_tokens,
     elections,
     group_offsets,
     group_reset,
@@ -37,6 +38,7 @@ from penstock.client.operations.configs import (
     ConfigResource,
     ResourceType,
 )
+from penstock.client.operations.delegation_tokens import DelegationToken
 from penstock.client.operations.elections import ElectionType
 from penstock.client.operations.group_reset import ResetTarget
 from penstock.client.operations.groups import GroupDescription, GroupListing, MemberDescription
@@ -64,6 +66,7 @@ from penstock.client.wire.security import Security
 from penstock.errors import ConfigError, ProtocolError
 from penstock.protocol.messages.api_versions import ApiVersionsResponse
 from penstock.security.acls.rules import AclBinding, AclBindingFilter
+from penstock.security.principals import Principal
 
 _DEFAULTS: dict[str, object] = {
     "client.id": "penstock-admin",
@@ -221,6 +224,32 @@ class Admin:
         scram_credentials.alter_user_scram_credentials(
             self.cluster, user, set_to=set_to, delete=delete
         )
+
+    def create_delegation_token(
+        self,
+        *,
+        owner: Principal | None = None,
+        renewers: Sequence[Principal] = (),
+        max_lifetime_ms: int = -1,
+    ) -> DelegationToken:
+        """A token that makes its bearer the owner; without one it is one's own."""
+        return delegation_tokens.create_delegation_token(
+            self.cluster, owner=owner, renewers=renewers, max_lifetime_ms=max_lifetime_ms
+        )
+
+    def renew_delegation_token(self, hmac: bytes, *, period_ms: int = -1) -> int:
+        """Let a token live on; when it ends now, in ms."""
+        return delegation_tokens.renew_delegation_token(self.cluster, hmac, period_ms=period_ms)
+
+    def expire_delegation_token(self, hmac: bytes, *, period_ms: int = -1) -> int:
+        """Set the end of a token, at once for a negative period; when it ends, in ms."""
+        return delegation_tokens.expire_delegation_token(self.cluster, hmac, period_ms=period_ms)
+
+    def describe_delegation_tokens(
+        self, owners: Iterable[Principal] | None = None
+    ) -> list[DelegationToken]:
+        """The tokens that one may see; of some owners if any are named."""
+        return delegation_tokens.describe_delegation_tokens(self.cluster, owners)
 
     def list_groups(
         self, *, states: Collection[str] = (), types: Collection[str] = ()

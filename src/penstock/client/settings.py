@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from penstock.errors import ConfigError
 from penstock.security.sasl.jaas import user_and_password
+from penstock.security.sasl.kerberos_login import KERBEROS_MODULE, kerberos_login_of
 
 Role: TypeAlias = Literal["producer", "consumer"]
 Settings: TypeAlias = Mapping[str, object]
@@ -344,8 +345,17 @@ def _assignors(key: str, value: object) -> dict[str, object]:
 
 
 def _jaas(_: str, value: object) -> dict[str, object]:
+    if KERBEROS_MODULE in str(value):
+        return _kerberos(str(value))
     username, password = user_and_password(str(value))
     return {"sasl.username": username, "sasl.password": password}
+
+
+def _kerberos(text: str) -> dict[str, object]:
+    """For a librdkafka that was built with Kerberos; others say that they were not."""
+    login = kerberos_login_of(text, service=None, is_service_elsewhere=True)
+    names = {"keytab": login.keytab, "principal": login.principal, "service.name": login.service}
+    return {f"sasl.kerberos.{name}": value for name, value in names.items() if value}
 
 
 def _identification(key: str, value: object) -> dict[str, object]:

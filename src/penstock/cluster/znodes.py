@@ -32,6 +32,8 @@ _CLIENTS_OF_USER = "/clients"
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_ELECTION = "/admin/preferred_replica_election"
+DELEGATION_TOKENS = "/delegation_token/tokens"
+DELEGATION_TOKEN_CHANGES = "/delegation_token/token_changes"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FENCES = "/ext/fence"
 TOPIC_IDS = "/ext/topic_ids"
@@ -60,6 +62,9 @@ PERSISTENT_PATHS = (
     FENCES,
     TOPIC_IDS,
     *acl_nodes.PERSISTENT_PATHS,
+    "/delegation_token",
+    DELEGATION_TOKENS,
+    DELEGATION_TOKEN_CHANGES,
 )
 
 

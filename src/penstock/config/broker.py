@@ -117,6 +117,11 @@ class BrokerConfig(BrokerFields):
     def __repr__(self) -> str:
         return f"BrokerConfig(broker_id={self.broker_id}, {len(self.static)} static settings)"
 
+    @property
+    def is_in_cluster(self) -> bool:
+        """Whether there are other brokers: behind a ZooKeeper, or on this machine."""
+        return bool(self.zookeeper_connect or self.penstock_shared_metadata)
+
     def with_static(
         self, overrides: Mapping[str, str], *, is_id_generated: bool | None = None
     ) -> "BrokerConfig":

@@ -43,6 +43,7 @@ class BrokerFields:
     socket_connection_setup_timeout_max_ms: int
     connections_max_idle_ms: int
     connection_failed_authentication_delay_ms: int
+    penstock_handshake_timeout_ms: int
     max_connections: int
     max_connections_per_ip: int
     max_connections_per_ip_overrides: Mapping[str, int]  # By address.
@@ -151,6 +152,8 @@ class BrokerFields:
     inter_broker_protocol_version: str
     # tables/zookeeper.py
     zookeeper_connect: str | None
+    penstock_shared_metadata: str | None
+    broker_session_timeout_ms: int
     zookeeper_session_timeout_ms: int
     zookeeper_connection_timeout_ms: int  # Or the session's.
     zookeeper_max_in_flight_requests: int
@@ -292,6 +295,8 @@ class BrokerFields:
     telemetry_max_bytes: int
     # tables/security.py
     authorizer_class_name: str
+    penstock_audit_topic: str
+    penstock_audit_allowed: bool
     principal_builder_class: str
     security_providers: str | None
     connections_max_reauth_ms: int

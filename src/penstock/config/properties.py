@@ -115,7 +115,7 @@ def _quoted(text: str, *, key: bool) -> str:
     for at, letter in enumerate(text):
         if letter in names:
             out.append(names[letter])
-        elif letter in "\\=:#!" or (letter == " " and (key or at == 0)):
+        elif letter == "\\" or (key and letter in "=:#! ") or (letter == " " and at == 0):
             out.append(f"\\{letter}")
         elif " " <= letter <= "~":
             out.append(letter)

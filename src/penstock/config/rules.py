@@ -93,6 +93,8 @@ def check_together(values: Values, *, is_id_generated: bool = False) -> None:
         _check_heartbeat(values, family)
     _check_cleaner(values)
     _check_connections(values)
+    if values["zookeeper.connect"] and values["penstock.shared.metadata"]:
+        raise ConfigError("zookeeper.connect and penstock.shared.metadata are both set: remove one")
 
 
 def _check_order(values: Values, lesser: str, greater: str) -> None:

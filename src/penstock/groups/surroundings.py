@@ -4,7 +4,7 @@ The machines in this package know no event loop, no files and no real time. The 
 in the real things; tests plug in lists and a clock they turn by hand.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,12 +27,20 @@ class GroupSurroundings:
     answers: LateAnswers = field(default_factory=LateAnswers)  # To requests that had to wait.
 
 
+VisibleTopics = Callable[[Iterable[str]], Iterable[str]]
+
+
+def _all_of_them(topics: Iterable[str]) -> Iterable[str]:
+    return topics
+
+
 class Caller(NamedTuple):
     """Who sent a request, and in which version of it."""
 
     version: int
     client_id: str
     client_host: str
+    visible: VisibleTopics = _all_of_them  # Those of some topics that the sender may know of.
 
 
 class MemberClaim(NamedTuple):

@@ -73,6 +73,7 @@ async def serving_all(
     tls: ssl.SSLContext | None,
     limits: Limits | None = None,
     with_sockets: bool = False,
+    with_http2: bool = False,
 ) -> AsyncIterator[tuple[int, ...]]:
     """Serve on all of them for as long as it is entered; the ports, http before https."""
     ports: tuple[int, ...] = ()
@@ -81,6 +82,13 @@ async def serving_all(
             its = [s for one, s in zip(listeners, sockets, strict=True) if one.scheme == scheme]
             if its:
                 context = tls if scheme == "https" else None
-                server = serving(app, its, tls=context, limits=limits, with_sockets=with_sockets)
+                server = serving(
+                    app,
+                    its,
+                    tls=context,
+                    limits=limits,
+                    with_sockets=with_sockets,
+                    with_http2=with_http2,
+                )
                 ports += await stack.enter_async_context(server)
         yield ports

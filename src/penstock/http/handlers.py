@@ -1,6 +1,6 @@
 """What a handler is written with: Starlette's words, under one address for all services."""
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -12,6 +12,7 @@ __all__ = [
     "ASGIApp",
     "BaseRoute",
     "ClientDisconnect",
+    "HTTPConnection",
     "PathSegment",
     "Receive",
     "Request",

@@ -17,6 +17,7 @@ import uvicorn
 
 from penstock.errors import ConfigError
 from penstock.http.connection import BoundedConnection
+from penstock.http.http2.choosing import ALPN, ChosenConnection
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -65,9 +66,13 @@ async def serving(
     tls: ssl.SSLContext | None = None,
     limits: Limits | None = None,
     with_sockets: bool = False,  # Whether there are routes for WebSockets.
+    with_http2: bool = False,  # Beside HTTP/1.1; docs/adr/0036-http2.md
 ) -> AsyncIterator[tuple[int, ...]]:
     """Serve for as long as it is entered; the ports, in the order of the listeners."""
-    server = _Server(_settings(app, tls, limits or Limits(), with_sockets))
+    if with_http2 and tls is not None:
+        tls.set_alpn_protocols(ALPN)
+    connection = ChosenConnection if with_http2 else BoundedConnection
+    server = _Server(_settings(app, tls, limits or Limits(), with_sockets, connection))
     ports = tuple(listener.getsockname()[1] for listener in listeners)
     running = asyncio.create_task(server.serve(sockets=list(listeners)), name="http server")
     try:
@@ -88,12 +93,16 @@ class _Server(uvicorn.Server):
 
 
 def _settings(
-    app: "ASGIApp", tls: ssl.SSLContext | None, limits: Limits, with_sockets: bool
+    app: "ASGIApp",
+    tls: ssl.SSLContext | None,
+    limits: Limits,
+    with_sockets: bool,
+    connection: type[asyncio.Protocol],
 ) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="none",
-        http=BoundedConnection,
+        http=connection,
         ws="websockets-sansio" if with_sockets else "none",  # docs/adr/0028-rest.md
         ws_max_size=_SOCKET_MESSAGE_BYTES_MAX,
         lifespan="off",  # A product enters what it needs around `serving`.

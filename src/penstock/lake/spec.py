@@ -50,7 +50,8 @@ class TopicDecoding:
     key_format: str = "raw"
     on_error: str = "fail"
     described: str | None = None  # A Format of penstock.spark.formats, pickled, in base64.
-    source: Mapping[str, str] | None = None  # The source's options: the tasks read ranges.
+    # The source's options, passwords among them: the tasks read ranges.
+    source: Mapping[str, str] | None = field(default=None, repr=False)
     dead_letter_topic: str | None = None  # With on_error "dead-letter".
     keeps_headers: bool = True  # Else they are read for dead letters alone.
 

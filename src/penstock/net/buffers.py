@@ -21,7 +21,7 @@ class BufferPool:
 
     def __init__(self) -> None:
         # Shared by all connections: what one read leaves unfinished is copied out before the next.
-        self.scratch = bytearray(SCRATCH_BYTES)
+        self.scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._free: dict[int, list[Buffer]] = {}
         self._kept_bytes = 0
 

@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
 from penstock.net.buffers import SCRATCH_BYTES, Buffer, BufferPool
+from penstock.net.readers import Readers
 from penstock.net.session import Session
 from penstock.net.transport import FilePart, Parts, PeerRefused, Transport
+from penstock.telemetry.peer_log import PeerLog
 
 log = logging.getLogger("kafka.network.Connection")
+peer_log = PeerLog(log)
 
 LENGTH_BYTES = 4
 _LENGTH = struct.Struct(">i")
@@ -85,6 +88,7 @@ class IncomingConnection:
         dispatch: Dispatch,
         limits: ConnectionLimits,
         pool: BufferPool,
+        readers: Readers,
         session: Session,
     ) -> None:
         self.session = session
@@ -95,11 +99,13 @@ class IncomingConnection:
         self.busy_s = 0.0
         self._transport = transport
         self._receive_into = transport.receive_into
+        self._send = transport.send
         self._fd = transport.fileno()
         self._loop = loop
         self._dispatch = dispatch
         self._limits = limits
         self._pool = pool
+        self._readers = readers
         self._head = bytearray()  # Up to three bytes of a length that is still coming.
         self._frame: Buffer | None = None  # A frame that is still coming...
         self._frame_size = 0
@@ -161,7 +167,7 @@ class IncomingConnection:
 
     def refuse(self, reason: str) -> None:
         """Close, but only after a while: guessing takes time then (KIP-306)."""
-        log.info("Failed authentication with %s (%s)", self.session.address, reason)
+        peer_log.info("Failed authentication with %s (%s)", self.session.address, reason)
         self._is_finishing = True
         self._pause_reading()
         if self._is_writing:
@@ -177,7 +183,7 @@ class IncomingConnection:
             return
         self.is_closed = True
         if reason:
-            log.warning("Closing the connection of %s: %s", self.session.address, reason)
+            peer_log.warning("Closing the connection of %s: %s", self.session.address, reason)
         self._pause_reading()
         if self._mute is not None:
             self._mute.cancel()  # It would keep us in memory for as long as it lasts.
@@ -200,14 +206,14 @@ class IncomingConnection:
     def _resume_reading(self) -> None:
         # What waits in the backlog came first, and is begun first.
         if not self._is_reading and not self._backlog and self._may_begin():
-            self._loop.add_reader(self._fd, self._on_readable)
+            self._readers.add(self._fd, self._on_readable)
             self._is_reading = True
             if self._transport.has_pending:
                 self._read_soon()
 
     def _pause_reading(self) -> None:
         if self._is_reading:
-            self._loop.remove_reader(self._fd)
+            self._readers.remove(self._fd)
             self._is_reading = False
 
     def _read_soon(self) -> None:
@@ -219,6 +225,7 @@ class IncomingConnection:
     def _read_pending(self) -> None:
         self._is_read_due = False
         if self._is_reading:
+            self._readers.note_time()
             self._on_readable()
 
     def _unmute(self) -> None:
@@ -236,13 +243,14 @@ class IncomingConnection:
 
     def _on_readable(self) -> None:
         started_s = time.perf_counter() if self.is_metered else None
-        self.last_active_s = self._loop.time()
+        self.last_active_s = self._readers.now_s
         self._begun = 0
         try:
             self._is_turning = True
             self._read_turn()
             self._is_turning = False
-            self._flush()
+            if self._out:
+                self._flush()
         except (BlockingIOError, InterruptedError):
             self._is_turning = False
             self._flush_or_close()
@@ -322,14 +330,23 @@ class IncomingConnection:
         self._frame_filled = 0
 
     def _read_scratch(self) -> tuple[int, int]:
-        scratch = self._pool.scratch
+        view = self._pool.scratch
+        if self._head:
+            return self._read_behind_head(view)
+        received = self._receive_into(view)
+        size = received - LENGTH_BYTES
+        if 0 < size <= self.frame_bytes_max and _LENGTH.unpack_from(view)[0] == size:
+            # One whole request, the usual case; it may begin, since nobody is read who may not.
+            self._begin(view[LENGTH_BYTES:received])
+        elif received:
+            self._take_frames(view[:received])
+        return received, SCRATCH_BYTES
+
+    def _read_behind_head(self, view: memoryview) -> tuple[int, int]:
         kept = len(self._head)
-        if kept:
-            scratch[:kept] = self._head
-        view = memoryview(scratch)
-        received = self._receive_into(view[kept:] if kept else view)
-        if kept:
-            self._head.clear()  # Only now: there might have been nothing to receive.
+        view[:kept] = self._head
+        received = self._receive_into(view[kept:])
+        self._head.clear()  # Only now: there might have been nothing to receive.
         if received:
             self._take_frames(view[: kept + received])
         return received, SCRATCH_BYTES - kept
@@ -466,10 +483,27 @@ class IncomingConnection:
 
     def _flush(self) -> None:
         self._unflushed = 0
-        if not self._out or self._is_writing or self.is_closed:
+        out = self._out
+        if not out or self._is_writing or self.is_closed:
             return
-        if not self._send_some():
-            self._wait_to_send()
+        if len(out) == 1 and type(out[0]) is bytes and not self._out_at:
+            if self._send_one(out[0]):
+                return
+        elif self._send_some():
+            return
+        self._wait_to_send()
+
+    def _send_one(self, answer: bytes) -> bool:
+        """Send the only answer there is, which nearly always goes out at once (True)."""
+        try:
+            sent = self._send(answer)
+        except (BlockingIOError, InterruptedError):
+            return False
+        if sent == len(answer):
+            self._out.clear()
+            return True
+        self._out_at = sent
+        return self._send_some()
 
     def _wait_to_send(self) -> None:
         self._is_writing = True

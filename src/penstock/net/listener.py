@@ -1,5 +1,7 @@
 """The door: accepts connections within the configured limits and closes those that fall silent.
 
+How many may be there is counted over all listeners, in net/crowd.py.
+
 One event loop serves all connections. What a frame means is the business of the `dispatch` that
 each listener was given.
 """
@@ -9,9 +11,8 @@ import errno
 import logging
 import os
 import socket
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -24,15 +25,18 @@ from penstock.net.connection import (
     IncomingConnection,
     peer_address,
 )
-from penstock.net.session import Session
+from penstock.net.crowd import Crowd
+from penstock.net.readers import Readers
+from penstock.net.session import Authentication, Session
 from penstock.net.transport import PlainTransport, Transport
 from penstock.telemetry.metrics import ListenerMetrics
+from penstock.telemetry.peer_log import PeerLog
 
 log = logging.getLogger("kafka.network.Acceptor")
+peer_log = PeerLog(log)
 
 _ACCEPTS_PER_TURN = 64
 _RETRY_ACCEPT_S = 0.5
-_HANDSHAKE_S = 10.0  # Whoever takes longer would hold a place of somebody who means it.
 _TURNED_AWAY_MAX = 256  # Held at a time; more are closed at once.
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -42,10 +46,9 @@ class ListenerLimits:
     """Bounds that hold for a listener; `None` for a buffer means: let the system choose."""
 
     connection: ConnectionLimits
-    connections_max: int
-    connections_per_ip_max: int
-    connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
     idle_s_max: float | None  # None: silence is never a reason to close.
+    # TLS and SASL together: whoever takes longer would hold a place of somebody who means it.
+    handshake_s_max: float = 30.0
     backlog: int
     send_buffer_bytes: int | None
     receive_buffer_bytes: int | None
@@ -86,7 +89,9 @@ class Listener:
         port: int,
         limits: ListenerLimits,
         pool: BufferPool,
+        crowd: Crowd,
         wrap: Wrap = plain,
+        asks_who: bool = False,  # Whether nobody is served before a login.
     ) -> None:
         self.name = name
         self.host = host
@@ -94,17 +99,21 @@ class Listener:
         self.connections: set[IncomingConnection] = set()
         self._limits = limits
         self._pool = pool
+        self._crowd = crowd
         self.wrap = wrap
+        self._asks_who = asks_who
         self._dispatch: Dispatch = _refuse_early
         self._metrics = ListenerMetrics()
         self._socket: socket.socket | None = None
         self._is_accepting = False
-        self._per_ip: Counter[str] = Counter()
+        self._is_open = False  # Whether `start` was called: connections are taken.
         self._loop = asyncio.get_running_loop()
+        self._readers = Readers(self._loop)
         self._sweep: asyncio.TimerHandle | None = None
         self._turnstile: Turnstile | None = None  # None: as many come in as want to.
         self._turned_away: dict[socket.socket, asyncio.TimerHandle] = {}
         self._reopens: asyncio.TimerHandle | None = None  # Set while the turnstile holds the door.
+        crowd.add_door(self)
 
     def bind(self) -> None:
         """Take the port; raises OSError when it cannot be had."""
@@ -135,11 +144,13 @@ class Listener:
         self._dispatch = dispatch
         self._metrics = metrics
         self._turnstile = turnstile
+        self._is_open = True
         self._resume_accepting()
         if self._limits.idle_s_max is not None:
             self._sweep_later(self._limits.idle_s_max)
 
     def stop_accepting(self) -> None:
+        self._is_open = False
         self._pause_accepting()
         if self._sweep is not None:
             self._sweep.cancel()
@@ -165,6 +176,7 @@ class Listener:
         self.stop_accepting()
         for connection in tuple(self.connections):
             connection.close()
+        self._readers.close()
 
     # Accepting
 
@@ -182,9 +194,9 @@ class Listener:
         for _ in range(_ACCEPTS_PER_TURN):
             if self._socket is None:
                 return
-            if len(self.connections) >= self._limits.connections_max:
+            if not self._crowd.has_room(self.name):
                 # As Kafka does: newcomers wait in the backlog until somebody leaves.
-                log.warning("Listener %s is full; max.connections reached", self.name)
+                peer_log.warning("Listener %s is full; max.connections reached", self.name)
                 self._pause_accepting()
                 return
             try:
@@ -222,11 +234,14 @@ class Listener:
             if held_ms:
                 self._turn_away(sock, held_ms / 1000)
                 return
-        allowed = self._limits.connections_per_ip_overrides.get(
-            ip, self._limits.connections_per_ip_max
-        )
-        if self._per_ip[ip] >= allowed:
-            log.warning("Refused a connection of %s: it has %d already", ip, self._per_ip[ip])
+        most = self._crowd.most_from(ip)
+        if most is not None:
+            peer_log.info(
+                "Rejected connection from %s, address already has the configured maximum of %d "
+                "connections.",
+                ip,
+                most,
+            )
             self._metrics.refused += 1
             sock.close()
             return
@@ -236,12 +251,13 @@ class Listener:
         if self._limits.send_buffer_bytes is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
         session = Session(listener=self.name, address=peer_address(sock))
+        if self._asks_who:
+            session.authentication = Authentication.PENDING
         try:
             transport = self.wrap(sock, session)
         except OSError:  # It was gone before its connection was made.
             sock.close()
             return
-        self._per_ip[ip] += 1
         self._metrics.opened += 1
         connection = IncomingConnection(
             transport,
@@ -249,20 +265,26 @@ class Listener:
             dispatch=self._dispatch,
             limits=self._limits.connection,
             pool=self._pool,
+            readers=self._readers,
             session=session,
         )
         self.connections.add(connection)
         session.at_close("listener", partial(self._see_off, connection, ip))
-        if not transport.is_ready:
+        self._crowd.enter(self.name, ip)
+        if self._asks_who or not transport.is_ready:
             self._limit_handshake(connection, transport)
         connection.start()
 
     def _limit_handshake(self, connection: IncomingConnection, transport: Transport) -> None:
+        within_s = self._limits.handshake_s_max
+
         def judge() -> None:
             if not transport.is_ready:
-                connection.close(f"no TLS handshake within {_HANDSHAKE_S:g} s")
+                connection.close(f"no TLS handshake within {within_s:g} s")
+            elif connection.session.authentication is Authentication.PENDING:
+                connection.close(f"no authentication within {within_s:g} s")
 
-        deadline = self._loop.call_later(_HANDSHAKE_S, judge)
+        deadline = self._loop.call_later(within_s, judge)
         connection.session.at_close("handshake", deadline.cancel)
 
     def _turn_away(self, sock: socket.socket, seconds: float) -> None:
@@ -280,10 +302,22 @@ class Listener:
     def _see_off(self, connection: IncomingConnection, ip: str) -> None:
         self.connections.discard(connection)
         self._metrics.closed += 1
-        self._per_ip[ip] -= 1
-        if not self._per_ip[ip]:
-            del self._per_ip[ip]
-        self._resume_accepting()
+        self._crowd.leave(self.name, ip)
+
+    # What the crowd asks
+
+    def look_again(self) -> None:
+        """There may be room now."""
+        if self._is_open:
+            self._resume_accepting()
+
+    def longest_silent_s(self) -> float | None:
+        """When the connection that has been silent longest was last heard; None: there is none."""
+        return min((one.last_active_s for one in self.connections), default=None)
+
+    def close_longest_silent(self) -> None:
+        connection = min(self.connections, key=lambda one: one.last_active_s)
+        connection.close("max.connections is reached, and a broker needs a place")
 
     # Silence
 
@@ -296,7 +330,7 @@ class Listener:
         for connection in tuple(self.connections):
             # One that waits for our answer is not silent; one that takes nothing of it is.
             if now_s - connection.last_active_s > idle_s_max and not connection.is_waiting:
-                log.info(
+                peer_log.info(
                     "Closing the connection of %s: silent for too long", connection.session.address
                 )
                 self._metrics.closed_idle += 1

@@ -54,7 +54,7 @@ class TcpPeers:
         frame_bytes_max: int = FRAME_BYTES_MAX,
         receive_buffer_bytes: int | None = None,  # None: as the kernel thinks best.
         wrap: Callable[[socket.socket, str], Transport] = _plain,
-        login: Callable[[], Exchange] | None = None,  # None: nobody asks who we are.
+        login: Callable[[str], Exchange] | None = None,  # By host; None: nobody asks who we are.
     ) -> None:
         self._address_of = address_of
         self.login = login
@@ -169,19 +169,19 @@ class _Link:
             host, port = self._peers.find(self._broker_id)
             try:
                 sock = await self._open_any(host, port)
+                if self.is_closed:  # Forgotten meanwhile.
+                    sock.close()
+                self._refuse_if_closed(was_sent=False)
+                self._transport = self._peers.wrap(sock, host)
             except OSError as error:
                 is_refused = error.errno == errno.ECONNREFUSED
                 reason = f"broker {self._broker_id} at {host}:{port} cannot be reached: {error}"
                 self.close(reason)
                 raise PeerUnreachable(reason, is_refused=is_refused, was_sent=False) from None
-            if self.is_closed:  # Forgotten meanwhile.
-                sock.close()
-            self._refuse_if_closed(was_sent=False)
-            self._transport = self._peers.wrap(sock, host)
             self._fd = self._transport.fileno()
             self._loop.add_reader(self._fd, self._on_readable)
             if self._peers.login is not None:
-                await self._log_in(self._peers.login())
+                await self._log_in(self._peers.login(host))
             self.is_open = True
 
     async def _log_in(self, exchange: Exchange) -> None:

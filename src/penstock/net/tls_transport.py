@@ -86,6 +86,11 @@ class TlsTransport:
         except ssl.SSLError as error:
             self._fail(error)
 
+    def send(self, data: bytes, /) -> int:
+        if self._held is None:
+            self._held = memoryview(data)[:_CHUNK_BYTES]
+        return self._send_held()
+
     def send_parts(self, parts: "deque[Any]", skip: int) -> int:
         if self._held is None:
             self._held = self._gathered(parts, skip)

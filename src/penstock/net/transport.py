@@ -69,6 +69,10 @@ class Transport(Protocol):
         """Fill a buffer as far as there are bytes; 0: the peer has closed."""
         ...
 
+    def send(self, data: bytes, /) -> int:
+        """Send bytes; how many were taken. The rest is offered again with `send_parts`."""
+        ...
+
     def send_parts(self, parts: "deque[Any]", skip: int) -> int:
         """Send the run of bytes at the head, without the first `skip`; how many were taken.
 
@@ -86,7 +90,7 @@ class Transport(Protocol):
 class PlainTransport:
     """The socket itself: what is received is copied once, and files not at all."""
 
-    __slots__ = ("_fd", "_sock", "receive_into")
+    __slots__ = ("_fd", "_sock", "receive_into", "send")
 
     empties_at_once = True
     is_ready = True
@@ -97,7 +101,9 @@ class PlainTransport:
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._fd = sock.fileno()
-        self.receive_into: Callable[[Any], int] = sock.recv_into  # No call of ours in between.
+        # No call of ours in between.
+        self.receive_into: Callable[[Any], int] = sock.recv_into
+        self.send: Callable[[bytes], int] = sock.send
 
     def fileno(self) -> int:
         return self._fd

@@ -30,7 +30,7 @@ class PipelineStatus:
     name: str
     file: str
     bootstrap: str
-    settings: dict[str, str] = field(default_factory=dict)  # Of the client; secrets by reference.
+    settings: dict[str, str] = field(default_factory=dict)  # Of the client; no secrets.
     pid: int
     master: str
     updated_ms: int

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.client.wire.secrets import without_written_secrets
 from penstock.pipelines.declaration import ONCE, Pipeline
 from penstock.pipelines.state import PipelineState, PipelineStatus, StateDir
 from penstock.pipelines.topics import create_missing
@@ -44,7 +45,7 @@ class Order:
     pipelines: Sequence[Pipeline]
     files: Mapping[str, str]  # The file of each pipeline, by its name.
     state: StateDir
-    settings: Mapping[str, str]  # Of the client: bootstrap.servers, security.
+    settings: Mapping[str, str] = field(repr=False)  # Of the client: bootstrap.servers, security.
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     py_files: Sequence[str] = ()
@@ -71,7 +72,9 @@ class Supervisor:
     def statuses(self) -> list[PipelineStatus]:
         """How everything is now; for any thread."""
         order, queries = self._order, self._session.statuses
-        settings = {key: value for key, value in order.settings.items() if key != _BOOTSTRAP}
+        # Whoever runs `reset` later says again what must not lie in a file of ours.
+        settings = without_written_secrets(order.settings)
+        del settings[_BOOTSTRAP]
         return [
             PipelineStatus(
                 name=one.name,

@@ -132,6 +132,22 @@ def memory_bytes(pid: int) -> int | None:
     return int(sizes[0]) * 1024 if sizes else None
 
 
+def cores() -> int:
+    """How many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def machine_memory_bytes() -> int:
+    """The memory of the machine; 0 where that cannot be told."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return 0
+
+
 def wait_until(
     is_true: Callable[[], bool], *, timeout_s: float, stop: threading.Event | None = None
 ) -> bool:

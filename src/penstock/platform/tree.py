@@ -153,7 +153,7 @@ class ProcessTree:
         assert self._directory.lock_fd is not None
         one.log_from = one.log.stat().st_size if one.log.exists() else 0
         one.process = start_process(
-            penstock_command(one.plan.command, str(one.file)),
+            penstock_command(*one.plan.command, str(one.file)),
             one.log,
             keep_open=[self._directory.lock_fd],
         )

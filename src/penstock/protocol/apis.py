@@ -253,6 +253,11 @@ def is_flexible(api_key: int, version: int) -> bool:
     return known is not None and version >= known[2]
 
 
+def first_flexible_versions(key_count: int) -> tuple[int, ...]:
+    """By API key: the version from which on `is_flexible` is true; NEVER where there is none."""
+    return tuple(_VERSIONS.get(key, (0, -1, NEVER))[2] for key in range(key_count))
+
+
 def _adopt_versions(cls: type[Message], api: ApiKey) -> None:
     low, high, flexible_from = _VERSIONS[api]
     cls.versions, cls.flexible_from = range(low, high + 1), flexible_from

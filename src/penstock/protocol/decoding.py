@@ -171,7 +171,7 @@ class _Decoder:
             self.elements(target, of, count)
 
     def elements(self, target: str, of: object, count: str) -> None:
-        size = self.element_size_min(of)
+        size = element_size_min(of, self.version, self.flexible)
         self.source.line(f"if {count} * {size} > end - p: malformed('a count exceeds the data')")
         if isinstance(of, type) and issubclass(of, Struct):
             self.allow(count)
@@ -244,24 +244,27 @@ class _Decoder:
         else:
             self.field(target, field)
 
-    def element_size_min(self, of: object) -> int:
-        """The fewest bytes one element of an array can take."""
-        if isinstance(of, type) and issubclass(of, Struct):
-            fields = body_fields(of, self.version)
-            return max(1, sum(self.size_min(f) for _, f in fields) + self.flexible)
-        kind = cast(Any, of).__name__
-        return SIZES.get(kind) or self.prefix_size(kind)
 
-    def size_min(self, field: Field) -> int:
-        if field.kind == "struct":
-            nullable = field.nullable_in(self.version)
-            return 1 if nullable else self.element_size_min(field.of)
-        return SIZES.get(field.kind) or self.prefix_size(field.kind)
+def element_size_min(of: object, version: int, is_flexible: bool) -> int:
+    """The fewest bytes one element of an array can take."""
+    if isinstance(of, type) and issubclass(of, Struct):
+        sizes = (_size_min(f, version, is_flexible) for _, f in body_fields(of, version))
+        return max(1, sum(sizes) + is_flexible)
+    kind = cast(Any, of).__name__
+    return SIZES.get(kind) or _prefix_size(kind, is_flexible)
 
-    def prefix_size(self, kind: str) -> int:
-        if self.flexible:
-            return 1
-        return 2 if kind == "string" else 4
+
+def _size_min(field: Field, version: int, is_flexible: bool) -> int:
+    if field.kind == "struct":
+        nullable = field.nullable_in(version)
+        return 1 if nullable else element_size_min(field.of, version, is_flexible)
+    return SIZES.get(field.kind) or _prefix_size(field.kind, is_flexible)
+
+
+def _prefix_size(kind: str, is_flexible: bool) -> int:
+    if is_flexible:
+        return 1
+    return 2 if kind == "string" else 4
 
 
 def _ready(code: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:

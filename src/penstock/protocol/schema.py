@@ -363,24 +363,24 @@ def _constructor(kind: type[Struct]) -> Callable[..., None]:
 def _compile_decoder(
     kind: type[Message], version: int
 ) -> Callable[[memoryview, int, int], tuple[Any, int]]:
-    from penstock.protocol.decoding import compile_decoder
+    from penstock.protocol.codecs import decoder_for
 
     _check_version(kind, version)
-    return kind._decoders.setdefault(version, compile_decoder(kind, version))
+    return kind._decoders.setdefault(version, decoder_for(kind, version))
 
 
 def _compile_encoder(kind: type[Message], version: int) -> Callable[[Any], bytes]:
-    from penstock.protocol.encoding import compile_encoder
+    from penstock.protocol.codecs import encoder_for
 
     _check_version(kind, version)
-    return kind._encoders.setdefault(version, compile_encoder(kind, version))
+    return kind._encoders.setdefault(version, encoder_for(kind, version))
 
 
 def _compile_part_encoder(kind: type[Message], version: int) -> Callable[[Any], list[object]]:
-    from penstock.protocol.encoding import compile_part_encoder
+    from penstock.protocol.codecs import part_encoder_for
 
     _check_version(kind, version)
-    return kind._part_encoders.setdefault(version, compile_part_encoder(kind, version))
+    return kind._part_encoders.setdefault(version, part_encoder_for(kind, version))
 
 
 def _check_version(kind: type[Message], version: int) -> None:

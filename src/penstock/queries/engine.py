@@ -59,7 +59,7 @@ class Engine:
         log: Path,
         py_files: Iterable[str],
     ) -> Self:
-        from penstock.spark.start.quiet import hush_accumulators
+        from penstock.spark.start.quiet import hush_accumulators, hush_batches
         from penstock.spark.start.sessions import default_conf, session
 
         chosen = master or os.environ.get("SPARK_MASTER") or "local[*]"
@@ -72,6 +72,7 @@ class Engine:
         try:
             spark = session(name, master=chosen, conf=settings)
             hush_accumulators(spark)
+            hush_batches(spark)
             for file in py_files:
                 spark.sparkContext.addPyFile(file)
         except Exception as error:

@@ -7,16 +7,14 @@ is meant. Whatever is not version 3 is version 2, whose paths have no number in 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from penstock.http.bodies import as_json
 from penstock.http.handlers import ASGIApp, Receive, Scope, Send
+from penstock.http.origins import OwnPages
 from penstock.http.service import Guard, Served, service
 from penstock.rest.errors import translate
-from penstock.rest.origins import is_own_page
 from penstock.rest.proxy import Proxy
 
 _V3 = "/v3"
 _JSON = "application/json"
-_REFUSED = 1008  # The code with which a WebSocket closes.
 
 
 @asynccontextmanager
@@ -24,7 +22,7 @@ async def application(proxy: Proxy, guard: Guard | None = None) -> AsyncIterator
     """The application, for as long as what its routes hold is open."""
     async with AsyncExitStack() as stack:
         v2, v3 = await _v2(proxy, guard, stack), await _v3(proxy, guard, stack)
-        yield _OwnPages(_ByVersion(v2=v2, v3=v3), proxy.config.advertised)
+        yield OwnPages(_ByVersion(v2=v2, v3=v3), proxy.config.advertised)
 
 
 async def _v2(proxy: Proxy, guard: Guard | None, stack: AsyncExitStack) -> ASGIApp:
@@ -43,24 +41,6 @@ async def _v3(proxy: Proxy, guard: Guard | None, stack: AsyncExitStack) -> ASGIA
 
     routes = await stack.enter_async_context(v3.routes(proxy))
     return service(routes, _served(proxy, v3.OFFERED), translate=translate, guard=guard)
-
-
-class _OwnPages:
-    """Refuses what pages of other hosts send."""
-
-    def __init__(self, app: ASGIApp, advertised: str) -> None:
-        self._app = app
-        self._advertised = advertised
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {name: value.decode("latin-1") for name, value in scope.get("headers", ())}
-        if is_own_page(headers.get(b"origin"), headers.get(b"host"), self._advertised):
-            await self._app(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": _REFUSED})
-        else:
-            said = {"error_code": 403, "message": "A page of another host cannot use this proxy."}
-            await as_json(said, media=_JSON, status=403)(scope, receive, send)
 
 
 class _ByVersion:

@@ -38,9 +38,13 @@ class TokenInformation:
     def is_expired(self, now_ms: int) -> bool:
         return self.max_ms < now_ms or self.expires_ms < now_ms
 
-    def is_of(self, principal: Principal) -> bool:
-        """Whether somebody may renew, end and see it without further rights."""
+    def is_renewable_by(self, principal: Principal) -> bool:
+        """Whether somebody may renew and end it."""
         return principal == self.owner or principal in self.renewers
+
+    def is_known_to(self, principal: Principal) -> bool:
+        """Whether somebody may see it without further rights; who asked for it may, too."""
+        return principal == self.requester or self.is_renewable_by(principal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +149,8 @@ class TokenBook:
         return [
             token
             for token in self.tokens.values()
-            if (owners is None or any(map(token.is_of, owners)))
-            and (token.is_of(asker) or may_describe(token))
+            if (owners is None or any(map(token.is_known_to, owners)))
+            and (token.is_known_to(asker) or may_describe(token))
         ]
 
     def __repr__(self) -> str:
@@ -154,7 +158,7 @@ class TokenBook:
 
 
 def _check_owner(token: TokenInformation, by: Principal) -> None:
-    if not token.is_of(by):
+    if not token.is_renewable_by(by):
         raise DelegationTokenOwnerMismatch("neither the owner nor a renewer of the token")
 
 

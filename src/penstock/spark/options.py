@@ -9,14 +9,14 @@ in `partitions`.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
 from penstock.client.settings import known_keys
 from penstock.client.values import TopicPartition
 from penstock.errors import ConfigError
-from penstock.spark.schema import COLUMNS, DEFAULT_COLUMNS
+from penstock.spark.schema import COLUMNS, DEFAULT_COLUMNS, RANGE_END_COLUMNS
 
 EARLIEST = -2
 LATEST = -1
@@ -61,7 +61,8 @@ class Bound:
 class ReadOptions:
     """Everything that a read needs to know."""
 
-    client_settings: Mapping[str, str]  # The kafka.* options, without the prefix.
+    # The kafka.* options, without the prefix; there may be passwords among them.
+    client_settings: Mapping[str, str] = field(repr=False)
     subscription: Subscription
     starting: Bound
     ending: Bound
@@ -73,6 +74,7 @@ class ReadOptions:
     max_trigger_delay_ms: int = 15 * 60_000
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
+    include_range_ends: bool = False  # A row more behind each range, which tells where it ends.
     columns: tuple[str, ...] = DEFAULT_COLUMNS
     group_id_prefix: str = "penstock-spark"
     group_id: str | None = None  # None: the prefix and the query's id.
@@ -81,6 +83,11 @@ class ReadOptions:
     poll_timeout_ms: int = 120_000
     fetch_offset_retries: int = 3
     fetch_offset_retry_interval_ms: int = 1_000
+    delegation_token: bool = False  # True: executors log in by a token that the driver gets.
+
+    def with_login(self, login: Mapping[str, str]) -> "ReadOptions":
+        """The same for somebody who comes in by this."""
+        return replace(self, client_settings={**self.client_settings, **login}) if login else self
 
     @property
     def without_effect(self) -> list[str]:
@@ -100,13 +107,14 @@ class ReadOptions:
 class WriteOptions:
     """Everything that a write needs to know."""
 
-    client_settings: Mapping[str, str]
+    client_settings: Mapping[str, str] = field(repr=False)
     topic: str | None = None  # None: each row names its own in the column `topic`.
     include_headers: bool = True
     include_timestamp: bool = False  # True: the column `timestamp` is each record's own time.
     delivery: str | None = None  # "exactly-once", "at-least-once"; None: the user did not say.
     transactional_id_prefix: str = "penstock-spark"
     group: str | None = None
+    delegation_token: bool = False  # True: executors log in by a token that the driver gets.
 
     @property
     def bootstrap(self) -> str:
@@ -144,6 +152,7 @@ def read_options(raw: Mapping[str, str], *, streaming: bool) -> ReadOptions:
         max_trigger_delay_ms=given.convert("maxTriggerDelay", _duration_ms) or 15 * 60_000,
         min_partitions=given.positive("minPartitions"),
         max_records_per_partition=given.positive("maxRecordsPerPartition"),
+        include_range_ends=given.boolean("includeRangeEnds", default=False),
         columns=_columns(given),
         group_id_prefix=given.text("groupIdPrefix") or "penstock-spark",
         group_id=settings.get("group.id"),
@@ -152,8 +161,10 @@ def read_options(raw: Mapping[str, str], *, streaming: bool) -> ReadOptions:
         poll_timeout_ms=given.positive("kafkaConsumer.pollTimeoutMs") or 120_000,
         fetch_offset_retries=given.count("fetchOffset.numRetries", default=3),
         fetch_offset_retry_interval_ms=given.count("fetchOffset.retryIntervalMs", default=1_000),
+        delegation_token=given.boolean("delegationToken", default=False),
     )
     _check_trigger_limits(options)
+    _check_range_ends(options)
     return options
 
 
@@ -174,6 +185,7 @@ def write_options(raw: Mapping[str, str]) -> WriteOptions:
         delivery=given.choice("delivery", ("exactly-once", "at-least-once"), default=None),
         transactional_id_prefix=given.text("transactionalIdPrefix") or "penstock-spark",
         group=settings.get("group.id"),
+        delegation_token=given.boolean("delegationToken", default=False),
     )
 
 
@@ -246,6 +258,7 @@ _READ_NAMES = (
     "maxTriggerDelay",
     "minPartitions",
     "maxRecordsPerPartition",
+    "includeRangeEnds",
     "includeHeaders",
     "columns",
     "groupIdPrefix",
@@ -253,6 +266,7 @@ _READ_NAMES = (
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
+    "delegationToken",
 )
 _WRITE_NAMES = (
     "topic",
@@ -260,6 +274,7 @@ _WRITE_NAMES = (
     "includeTimestamp",
     "delivery",
     "transactionalIdPrefix",
+    "delegationToken",
 )
 # What Spark adds by itself, and what belongs to a whole query.
 _SPARKS_OWN = (
@@ -459,6 +474,12 @@ def _check_trigger_limits(options: ReadOptions) -> None:
             f"Option 'minOffsetsPerTrigger' ({least}) must not exceed "
             f"'maxOffsetsPerTrigger' ({most})"
         )
+
+
+def _check_range_ends(options: ReadOptions) -> None:
+    lacking = [name for name in RANGE_END_COLUMNS if name not in options.columns]
+    if options.include_range_ends and lacking:
+        raise OptionError(f"Option 'includeRangeEnds' needs the column {lacking[0]!r}")
 
 
 def _columns(given: _Given) -> tuple[str, ...]:

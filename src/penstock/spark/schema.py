@@ -6,3 +6,5 @@ the batches.
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 DEFAULT_COLUMNS = COLUMNS[:-1]  # Headers only where they are asked for.
+RANGE_END = -1  # As `timestampType`: no record, but the end of a range, which is the row's offset.
+RANGE_END_COLUMNS = ("topic", "partition", "offset", "timestampType")

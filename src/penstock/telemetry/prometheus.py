@@ -40,9 +40,16 @@ class MetricsEndpoint:
     An empty host means every interface, port 0 any free port; `ports` are the real ones.
     """
 
-    def __init__(self, addresses: Sequence[tuple[str, int]], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[tuple[str, int]],
+        metrics: Metrics,
+        *,
+        gauges_alone: bool = False,  # For a service that counts none of what a broker does.
+    ) -> None:
         self._addresses = addresses
         self._metrics = metrics
+        self._collect = _only_gauges if gauges_alone else collect
         self._servers: list[asyncio.Server] = []
         self._serving: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
         self.ports: tuple[int, ...] = ()
@@ -127,7 +134,7 @@ class MetricsEndpoint:
         self._metrics.roll(time.monotonic())
         gauges = await self._gauges()
         body, content_type = await asyncio.to_thread(
-            lambda: render(list(collect(self._metrics, gauges)), accept)
+            lambda: render(list(self._collect(self._metrics, gauges)), accept)
         )
         return _response(200, content_type, body, with_body=with_body)
 
@@ -247,6 +254,10 @@ def _listener_families(metrics: Metrics) -> Iterable["Metric"]:
         for listener, counts in tuple(metrics.listeners.items()):
             family.add_sample(f"{name}{suffix}", {"listener": listener}, getattr(counts, attribute))
         yield family
+
+
+def _only_gauges(_: Metrics, gauges: Iterable[Gauge]) -> Iterable["Metric"]:
+    return _gauge_families(gauges)
 
 
 def _gauge_families(gauges: Iterable[Gauge]) -> Iterable["Metric"]:

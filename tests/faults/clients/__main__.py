@@ -5,6 +5,7 @@ SIGTERM tells it to finish what it has begun and to end.
 
 import argparse
 import importlib
+import json
 import logging
 import os
 import signal
@@ -57,7 +58,16 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--delivery-ms", type=int, default=60_000)
     parser.add_argument("--transaction-ms", type=int, default=20_000)
     parser.add_argument("--seed", default="0")
-    return parser.parse_args()
+    parser.add_argument(
+        "--settings",
+        type=json.loads,
+        default={},
+        help="of a secured cluster, in librdkafka's names",
+    )
+    options = parser.parse_args()
+    if options.settings and options.family != "confluent-kafka":
+        parser.error(f"{options.family} does not take the settings of librdkafka")
+    return options
 
 
 if __name__ == "__main__":

@@ -50,6 +50,7 @@ class ConfluentSender:
     def __init__(self, options: argparse.Namespace, transactional_id: str | None) -> None:
         settings: dict[str, Any] = {
             **COMMON,
+            **options.settings,
             "bootstrap.servers": options.bootstrap,
             "client.id": options.process,
             "acks": options.acks,
@@ -117,6 +118,7 @@ class ConfluentReader:
         self.consumer = Consumer(
             {
                 **COMMON,
+                **options.settings,
                 "bootstrap.servers": options.bootstrap,
                 "client.id": options.process,
                 "group.id": group or f"nobody-{options.process}",

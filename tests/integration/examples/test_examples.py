@@ -36,7 +36,7 @@ def ran(shared_broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) 
         env={**os.environ, "LAKE": str(folder / "lake")},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=800,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder

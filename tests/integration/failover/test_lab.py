@@ -15,10 +15,15 @@ from typing import IO
 
 import pytest
 from tests.support.processes import HOST, ROOT, assert_group_is_gone, free_port, python
+from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import eventually
+
+from penstock.cli.secure_files import ADMIN, SecureFiles
+from penstock.config.properties import format_properties, read_properties
 
 LAB = ROOT / "examples" / "failover"
 PORTS = (2181, 9092, 9093, 9094)
+CANARY = "what nobody on the way may read"
 LINE = re.compile(
     r"\tTopic: my-failsafe-topic\tPartition: (\d+)\tLeader: (\S+)\tReplicas: (\S+)\tIsr: (\S+)"
 )
@@ -39,6 +44,8 @@ class Lab:
     It lies where a checkout has it, and no environment is active: the scripts find the commands.
     """
 
+    login: tuple[str, ...] = ()  # What tools are told beside the cluster.
+
     def __init__(self, directory: Path, running: ExitStack) -> None:
         self.directory = directory / "examples" / "failover"
         self.bin = Path(python()).parent
@@ -47,7 +54,7 @@ class Lab:
         self.running = running
         self.commands: list[str] = []
         shutil.copytree(LAB, self.directory, ignore=shutil.ignore_patterns("logs"))
-        self.ports = {str(port): str(free_port()) for port in PORTS}
+        self.ports = {str(port): str(self.new_port()) for port in PORTS}
         for file in self.directory.rglob("*"):
             if file.is_file():
                 text = file.read_text()
@@ -56,6 +63,13 @@ class Lab:
         path = os.pathsep.join(word for word in words if not (Path(word) / "penstock").exists())
         assert shutil.which("kafka-topics", path=path) is None
         self.environment = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
+
+    def new_port(self) -> int:
+        """Where one of the servers is found."""
+        return free_port()
+
+    def check_the_wire(self) -> None:
+        """See that what passed was nobody's business, where it was not."""
 
     def run(self, script: str) -> str:
         """A script that ends; what it printed."""
@@ -93,14 +107,20 @@ class Lab:
 
     def has_zookeeper(self) -> bool:
         """Whether it serves, as a reader sees by what it prints."""
-        with socket.create_connection((HOST, int(self.ports["2181"])), timeout=5) as connection:
-            connection.sendall(b"srvr")
-            return b"Zookeeper version" in connection.recv(4096)
+        try:
+            with self.reach_zookeeper() as connection:
+                connection.sendall(b"srvr")
+                return b"Zookeeper version" in connection.recv(4096)
+        except OSError:
+            return False
+
+    def reach_zookeeper(self) -> socket.socket:
+        return socket.create_connection((HOST, int(self.ports["2181"])), timeout=5)
 
     def shares(self) -> list[int]:
         """How many partitions each consumer of the group has."""
         command = [f"{self.bin}/kafka-consumer-groups", "--describe", "--group", "mygroup"]
-        command += ["--bootstrap-server", f"localhost:{self.ports['9093']}"]
+        command += ["--bootstrap-server", f"localhost:{self.ports['9093']}", *self.login]
         done = subprocess.run(
             command, env=self.environment, capture_output=True, text=True, timeout=120
         )
@@ -111,6 +131,87 @@ class Lab:
         """The page's own look at the topic."""
         self.commands.append("describe-topics.sh")
         return self.described()
+
+
+class SecuredLab(Lab):
+    """The same with TLS everywhere, passwords and rules; every byte passes by somebody curious.
+
+    Clients, brokers and ZooKeeper find each other behind proxies. The administrator makes the topic
+    and moves leaders, and alice writes and reads.
+    """
+
+    def __init__(self, directory: Path, running: ExitStack) -> None:
+        self.proxies: dict[str, TcpProxy] = {}
+        self.own_ports: dict[str, int] = {}
+        super().__init__(directory, running)
+        self.files = SecureFiles(directory / "secure")
+        self._penstock("secure", "init", str(self.files.directory), "--users", "alice")
+        self.login = ("--command-config", str(self.files.client(ADMIN)))
+        for proxy in self.proxies.values():
+            running.callback(proxy.__exit__)
+        for number, port in enumerate(("9092", "9093", "9094")):
+            self._secure_broker(number, self.ports[port])
+        self._secure_zookeeper()
+        for script in self.directory.glob("*.sh"):
+            user = "alice" if "console" in script.name else ADMIN
+            words = f"--command-config {self.files.client(user)} --bootstrap-server"
+            script.write_text(script.read_text().replace("--bootstrap-server", words))
+
+    def new_port(self) -> int:
+        own = free_port()
+        proxy = TcpProxy(own, is_recording=True)
+        self.proxies[str(proxy.port)] = proxy
+        self.own_ports[str(proxy.port)] = own
+        return proxy.port
+
+    def _secure_broker(self, number: int, port: str) -> None:
+        file = self.directory / "config" / f"server-{number}.properties"
+        settings = read_properties(file) | read_properties(self.files.broker_properties)
+        settings["listeners"] = f"SASL_SSL://localhost:{self.own_ports[port]}"
+        settings["advertised.listeners"] = f"SASL_SSL://localhost:{port}"
+        file.write_text(format_properties(settings))
+
+    def _secure_zookeeper(self) -> None:
+        file = self.directory / "config" / "zookeeper.properties"
+        settings = read_properties(file)
+        settings["secureClientPort"] = str(self.own_ports[settings.pop("clientPort")])
+        secure = read_properties(self.files.zookeeper_properties)
+        settings |= {name: value for name, value in secure.items() if "uorum" not in name}
+        file.write_text(format_properties(settings))
+
+    def reach_zookeeper(self) -> socket.socket:
+        context = self.files.zookeeper_context()
+        return context.wrap_socket(super().reach_zookeeper(), server_hostname=HOST)
+
+    def run(self, script: str) -> str:
+        shown = super().run(script)
+        if script == "create-replicated-topic.sh":
+            servers = ("--bootstrap-server", f"localhost:{self.ports['9092']}", *self.login)
+            rule = ("acls", *servers, "--add", "--allow-principal", "User:alice")
+            topic = ("--topic", "my-failsafe-topic")
+            self._penstock(*rule, "--producer", *topic)
+            self._penstock(*rule, "--consumer", *topic, "--group", "mygroup")
+        return shown
+
+    def _penstock(self, *words: str) -> None:
+        done = subprocess.run(
+            [f"{self.bin}/penstock", *words], capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done
+
+    def check_the_wire(self) -> None:
+        users = [read_properties(self.files.librdkafka_client(u)) for u in ("alice", ADMIN)]
+        jaas = read_properties(self.files.broker_properties).values()
+        passwords = {user["sasl.password"] for user in users}
+        passwords |= {found for text in jaas for found in re.findall(r'password="(.*?)"', text)}
+        assert len(passwords) == 3
+        for proxy in self.proxies.values():
+            heard = [piece for piece in proxy.heard if piece]
+            assert sum(map(len, heard)) > 10_000
+            for piece in heard:
+                assert piece[:2] in (b"\x16\x03", b"\x15\x03"), "it begins as TLS does"
+                for word in (CANARY, "my-failsafe-topic", "mygroup", "/brokers", *passwords):
+                    assert word.encode() not in piece
 
 
 class Terminal:
@@ -159,10 +260,24 @@ def _ids(text: str) -> tuple[int, ...]:
     return tuple(int(word) for word in text.split(","))
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
+@pytest.fixture(params=[Lab, SecuredLab], ids=["open", "secured"])
+def lab(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
     with ExitStack() as running:
-        yield Lab(tmp_path, running)
+        yield request.param(tmp_path, running)
+
+
+def test_somebody_curious_hears_plain_text() -> None:
+    """Without this, nothing would be found where nothing can be."""
+    with (
+        socket.create_server((HOST, 0)) as server,
+        TcpProxy(server.getsockname()[1], is_recording=True) as proxy,
+        socket.create_connection((HOST, proxy.port)) as client,
+    ):
+        client.sendall(CANARY.encode())
+        taken, _ = server.accept()
+        with taken:
+            assert taken.recv(100)
+        eventually(lambda: any(CANARY.encode() in piece for piece in proxy.heard))
 
 
 def commands_of_the_page() -> list[str]:
@@ -253,7 +368,10 @@ def test_a_broker_is_killed_and_nothing_is_lost(lab: Lab) -> None:
         what="the leaders of the beginning",
     )
     send(5)
+    producer.type(CANARY)
     eventually(lambda: set(read()) == all_sent(), timeout_s=120, what="the very last messages")
+    eventually(lambda: any(CANARY in one.shown for one in consumers), timeout_s=120)
+    lab.check_the_wire()
     for console in (*consumers, producer):
         assert "deprecated" not in console.shown, console.shown
     for consumer in consumers:

@@ -124,6 +124,17 @@ def test_a_body_that_cannot_be_taken_is_told(
     assert (answer.status, answer.document["error_code"]) == (status, status)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_offer_to_upgrade_does_not_cost_a_request_its_body(
+    served: ServiceThread, order: int
+) -> None:
+    """As Java's HttpClient asks unless it is told otherwise."""
+    offer = [("connection", "Upgrade, HTTP2-Settings"), ("upgrade", "h2c"),
+             ("http2-settings", "AAEAAEAAAAIAAAAAAAMAAAAA")][::order]  # fmt: skip
+    answer = served.ask("/echo", method="POST", body=b'{"a": "h2c"}', headers=dict(offer))
+    assert (answer.status, answer.document) == (201, {"a": "h2c"})
+
+
 def test_a_body_without_a_length_is_bounded_as_well(served: ServiceThread) -> None:
     with served.connect() as connection:
         head = b"POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"

@@ -16,6 +16,7 @@ from penstock.client.wire.raw_cluster import cluster_for
 from penstock.queries.lag import LagReader
 from penstock.queries.query import NewQuery, Query
 from penstock.queries.session import LOOK_S, QuerySession
+from penstock.spark.start.quiet import CHATTY, hush_batches
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -101,3 +102,11 @@ def test_a_query_is_added_while_another_runs_and_goes_on_when_that_is_removed(
     finally:
         session.end()
     assert names_of_active(spark) == set() and session.statuses["second"].state == "stopped"
+
+
+def test_spark_does_not_warn_of_every_batch(spark: SparkSession) -> None:
+    hush_batches(spark)
+    logs = spark.sparkContext._jvm.org.apache.logging.log4j.LogManager  # type: ignore[union-attr]
+    shown = [name for name in CHATTY if logs.getLogger(name).isWarnEnabled()]
+    assert shown == []
+    assert logs.getLogger("org.apache.spark.sql.execution").isWarnEnabled()

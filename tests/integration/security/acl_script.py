@@ -7,7 +7,7 @@ and sentences differ between any two clusters.
 
 import copy
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tests.support.batches import batch
@@ -73,11 +73,13 @@ from penstock.security.acls.rules import AclPermission, AclResourceType, Pattern
 PASSWORD = "alice-secret"
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 TOPICS = ("secret", "absent")
-T, G, C, X = (
+T, G, C, X, U, D = (
     AclResourceType.TOPIC,
     AclResourceType.GROUP,
     AclResourceType.CLUSTER,
     AclResourceType.TRANSACTIONAL_ID,
+    AclResourceType.USER,
+    AclResourceType.DELEGATION_TOKEN,
 )
 CLUSTER = "kafka-cluster"
 Rule = tuple[Any, ...]
@@ -106,6 +108,12 @@ SITUATIONS: dict[str, Sequence[Rule]] = {
     "from elsewhere": (
         (T, "*", Op.ALL, PatternType.LITERAL, AclPermission.ALLOW, "User:alice", "10.1.1.1"),
     ),
+    "groups and what is open": ((G, "*", Op.READ), (T, "open", Op.DESCRIBE)),
+    "tokens of bob": (
+        (U, "User:bob", Op.CREATE_TOKENS),
+        (U, "User:bob", Op.DESCRIBE_TOKENS),
+    ),
+    "every token": ((D, "*", Op.DESCRIBE),),
     "settings": (
         (T, "secret", Op.DESCRIBE_CONFIGS),
         (T, "secret", Op.ALTER),
@@ -146,9 +154,13 @@ APART = {
     "session_id",
     "throttle_time_ms",
     "timestamp",
+    "token_id",
     "total_bytes",
     "usable_bytes",
 }
+# Of tokens: whether there is a time, or which number stands for none.
+TIMES = {"expiry_timestamp", "expiry_timestamp_ms", "issue_timestamp", "issue_timestamp_ms"}
+TIMES |= {"max_timestamp", "max_timestamp_ms"}
 COUNTED = {"configs", "mechanisms", "results_of_dirs", "records"}
 
 
@@ -409,7 +421,7 @@ def _groups() -> Iterator[tuple[str, Request]]:
 
 
 def _transactions() -> Iterator[tuple[str, Request]]:
-    who = {"transactional_id": "x", "producer_id": 9, "producer_epoch": 0}
+    who: dict[str, Any] = {"transactional_id": "x", "producer_id": 9, "producer_epoch": 0}
     yield "init idempotent", init_producer_id.InitProducerIdRequest(transactional_id=None)
     yield (
         "init transactional",
@@ -575,7 +587,7 @@ def _administration() -> Iterator[tuple[str, Request]]:
     yield (
         "create acls",
         create_acls.CreateAclsRequest(
-            creations=[_creation((T, "a", Op.READ)), _creation((C, "x", Op.READ))]
+            creations=[rule_of((T, "a", Op.READ)), rule_of((C, "x", Op.READ))]
         ),
     )
     yield (
@@ -593,12 +605,10 @@ def _administration() -> Iterator[tuple[str, Request]]:
 # Rules
 
 
-def _creation(rule: Rule) -> create_acls.AclCreation:
-    kind, name, operation, *rest = rule
-    pattern, permission, principal, host = (
-        *rest,
-        *(PatternType.LITERAL, AclPermission.ALLOW, "User:alice", "*")[len(rest) :],
-    )
+def rule_of(rule: Rule) -> create_acls.AclCreation:
+    """The rule as CreateAcls takes it."""
+    usual = (PatternType.LITERAL, AclPermission.ALLOW, "User:alice", "*")
+    kind, name, operation, pattern, permission, principal, host = rule + usual[len(rule) - 3 :]
     return create_acls.AclCreation(
         resource_type=int(kind),
         resource_name=name,
@@ -614,7 +624,7 @@ def set_rules(connection: BrokerConnection, rules: Sequence[Rule]) -> None:
     """Let exactly these rules hold, as somebody who may."""
     gone = delete_acls.DeleteAclsFilter(**EVERY_RULE)
     connection.request(delete_acls.DeleteAclsRequest(filters=[gone]), 3)
-    asked = create_acls.CreateAclsRequest(creations=[_creation(rule) for rule in rules])
+    asked = create_acls.CreateAclsRequest(creations=[rule_of(rule) for rule in rules])
     answer: Any = connection.request(asked, 3)
     assert [one.error_code for one in answer.results] == [0] * len(rules), answer
     eventually(functools.partial(_holds, connection, len(rules)))
@@ -664,8 +674,11 @@ def _is_committed(connection: BrokerConnection, asked: Request) -> bool:
 # Playing it
 
 
-def answers(admin: BrokerConnection, port: int) -> dict[str, Any]:
-    """What alice is told in each situation."""
+Play = Callable[[BrokerConnection, int], Iterator[tuple[str, Any]]]
+
+
+def answers(admin: BrokerConnection, port: int, play: Play) -> dict[str, Any]:
+    """What alice is told in each situation; `play` asks what earlier answers make possible."""
     prepare(admin)
     found: dict[str, Any] = {}
     for situation, rules in SITUATIONS.items():
@@ -675,6 +688,7 @@ def answers(admin: BrokerConnection, port: int) -> dict[str, Any]:
                 for version in _versions(alice, request):
                     answer = alice.request(fitted(request, version), version)
                     found[f"{situation}: {name} v{version}"] = plain(answer, name)
+        found |= {f"{situation}: {name}": answer for name, answer in play(admin, port)}
     return found
 
 
@@ -684,6 +698,8 @@ NEWEST = {"write_txn_markers": 1, "produce": 12, "fetch": 12, "offset_commit": 9
 def _versions(connection: BrokerConnection, request: Request) -> list[int]:
     """The oldest and the newest that both sides speak, with names and not with ids."""
     spoken = connection.versions(request.api_key)
+    if not spoken:  # An older Kafka, which has no such API yet.
+        return []
     newest = min(spoken[-1], NEWEST.get(type(request).__module__.rpartition(".")[2], spoken[-1]))
     oldest = max(spoken[0], OLDEST.get(type(request).__module__.rpartition(".")[2], 0))
     return sorted({oldest, newest})
@@ -711,7 +727,8 @@ def fitted(value: Any, version: int) -> Any:
     for name, field in value.fields.items():
         given = getattr(value, name)
         there = field.exists_in(version)
-        setattr(part, name, fitted(given, version) if there else default_of(field))
+        if given is not default_of(field):  # A default is shared, and cannot be changed.
+            setattr(part, name, fitted(given, version) if there else default_of(field))
     return part
 
 
@@ -721,7 +738,7 @@ def plain(value: Any, name: str = "") -> Any:
         # A topic that was only checked has an id in Kafka, though nothing was made.
         apart = APART | {"topic_id"} if name == "create topics" else APART
         return {
-            field: bool(found) if field in COUNTED else plain(found, name)
+            field: _plain_field(field, found, name)
             for field in value.fields
             if field not in apart
             for found in [getattr(value, field)]
@@ -731,3 +748,11 @@ def plain(value: Any, name: str = "") -> Any:
     if isinstance(value, (bytes, memoryview)):
         return "bytes" if any(bytes(value)) else "none"
     return value
+
+
+def _plain_field(field: str, found: Any, name: str) -> Any:
+    if field in COUNTED:
+        return bool(found)
+    if field in TIMES and isinstance(found, int):
+        return "a time" if found > 0 else found
+    return plain(found, name)

@@ -1,6 +1,9 @@
 """The secured broker of these tests: its keys, its users, and the settings of its clients."""
 
+import base64
 import hashlib
+import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +21,7 @@ from penstock.protocol.messages.alter_user_scram_credentials import (
 
 STORE_PASSWORD = "a store's password"
 PASSWORD = 'pen"cil, =1'
+TOKEN_KEY = "the key of all tokens"
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 MECHANISMS = ("PLAIN", *SCRAM)
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -25,6 +29,7 @@ UNSECURED = (
     "org.apache.kafka.common.security.oauthbearer.internals.unsecured."
     "OAuthBearerUnsecuredValidatorCallbackHandler"
 )
+ONE_WAY = "ONE_WAY"  # A listener of TLS that asks clients for no certificate.
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,7 +42,7 @@ class SecuredBroker:
     client: Identity
     broker: BrokerProcess = field(init=False)
     ports: Mapping[str, int] = field(init=False)
-    protocols: tuple[str, ...] = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+    protocols: tuple[str, ...] = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", ONE_WAY)
 
     @classmethod
     def make_world(cls, directory: Path, authority: Identity) -> "SecuredBroker":
@@ -65,9 +70,9 @@ class SecuredBroker:
         """Under librdkafka's names; `more` with underscores for dots."""
         found: dict[str, object] = {
             "bootstrap.servers": self.address(protocol),
-            "security.protocol": protocol,
+            "security.protocol": protocol_of(protocol),
         }
-        if protocol.endswith("SSL"):
+        if protocol_of(protocol).endswith("SSL"):
             found["ssl.ca.location"] = str(self.ca)
         if protocol == "SSL":
             found["ssl.certificate.location"] = str(self.directory / "client.pem")
@@ -76,6 +81,19 @@ class SecuredBroker:
             found |= {"sasl.mechanism": mechanism}
             found |= {"sasl.username": "alice", "sasl.password": PASSWORD}
         return found | {name.replace("_", "."): value for name, value in more.items()}
+
+
+def protocol_of(listener: str) -> str:
+    """As a client has to name it."""
+    return "SSL" if listener == ONE_WAY else listener
+
+
+def unsigned_token(subject: str, *, lives_s: int = 3600) -> str:
+    """What a client shows where tokens need no signature."""
+    now_s = int(time.time())
+    parts = ({"alg": "none"}, {"sub": subject, "iat": now_s, "exp": now_s + lives_s})
+    texts = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in parts)
+    return b".".join([*texts, b""]).decode()
 
 
 def add_scram_users(address: str, *users: str, password: str = PASSWORD) -> None:
@@ -110,6 +128,8 @@ def listener_settings(world: SecuredBroker, ports: Mapping[str, int]) -> dict[st
         "sasl.enabled.mechanisms": ",".join([*MECHANISMS, "OAUTHBEARER"]),
         "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items()),
         "inter.broker.listener.name": "PLAINTEXT",
+        "delegation.token.secret.key": TOKEN_KEY,
+        "delegation.token.expiry.check.interval.ms": "200",
         "group.initial.rebalance.delay.ms": "0",
         "offsets.topic.replication.factor": "1",
         "ssl.keystore.type": "PKCS12",
@@ -117,6 +137,7 @@ def listener_settings(world: SecuredBroker, ports: Mapping[str, int]) -> dict[st
         "ssl.keystore.password": STORE_PASSWORD,
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(world.ca),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol_of(name)}" for name in ports),
         "listener.name.ssl.ssl.client.auth": "required",
         "ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/,DEFAULT",
     }

@@ -11,8 +11,13 @@ from tests.support.processes import HOST, free_port
 from tests.support.waiting import eventually
 from tests.support.wire import RawConnection
 
+from penstock.broker.dispatch import PEER_HANDLERS
 from penstock.client.admin import Admin
+from penstock.client.errors import BrokerUnreachableError
 from penstock.client.operations.topics import NewTopic
+from penstock.client.wire.connection import BrokerConnection
+from penstock.client.wire.security import Security
+from penstock.protocol.apis import ApiKey, request_class, supported_versions
 from penstock.security.acls.rules import (
     AccessControlEntry,
     AclBinding,
@@ -132,3 +137,17 @@ def test_nobody_passes_for_a_broker(secured: Secured) -> None:
     with RawConnection(port) as connection:
         connection.send(bytes.fromhex("0000000a") + bytes(10))
         assert connection.is_closed_by_peer()
+
+
+@pytest.mark.parametrize("key", PEER_HANDLERS)
+def test_what_brokers_tell_each_other_is_told_to_nobody_else(secured: Secured, key: ApiKey) -> None:
+    listeners = secured.cluster.brokers[0].settings["listeners"]
+    port = int(listeners.rpartition(":")[2])
+    how = secured.settings("alice") | {"security.protocol": "SASL_SSL"}
+    how["ssl.ca.location"] = str(secured.cluster.directory / "ca.pem")
+    security = Security.from_settings(how)
+    for version in supported_versions(key):
+        with BrokerConnection(HOST, port, timeout_s=120, security=security) as alice:
+            with pytest.raises(BrokerUnreachableError):
+                alice.request(request_class(key)(), version)
+            assert "User:alice is no broker" in secured.cluster.brokers[0].log

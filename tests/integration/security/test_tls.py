@@ -4,18 +4,20 @@ import contextlib
 import os
 import socket
 import ssl
+from pathlib import Path
 
 import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer, KafkaProducer
-from tests.integration.security.secured_broker import SecuredBroker
+from tests.integration.security.secured_broker import ONE_WAY, SecuredBroker
+from tests.support.key_stores import make_identity, revocation_list
 from tests.support.processes import HOST
 from tests.support.waiting import eventually
 
 from penstock.client.admin import Admin
 from penstock.client.consumer.consumer import Consumer
-from penstock.client.errors import AuthenticationError
+from penstock.client.errors import AuthenticationError, BrokerUnreachableError
 from penstock.client.operations.topics import NewTopic
 from penstock.client.producer.producer import Producer
 
@@ -73,6 +75,40 @@ def test_a_client_without_a_certificate_is_refused_where_one_is_asked_for(
     with Admin(settings) as admin, pytest.raises(AuthenticationError, match="certificate"):
         admin.list_topics()
     eventually(lambda: "did not return a certificate" in secured.broker.log)
+
+
+def test_a_certificate_that_expired_or_came_from_somebody_else_is_refused(
+    secured: SecuredBroker, tmp_path: Path
+) -> None:
+    strangers = {
+        "certificate has expired": make_identity("late", issuer=secured.authority, days=-1),
+        "self-signed certificate in certificate chain": make_identity(
+            "alice", issuer=make_identity("other")
+        ),
+    }
+    for words, stranger in strangers.items():
+        (tmp_path / "client.pem").write_bytes(stranger.chain_pem)
+        (tmp_path / "client.key").write_bytes(stranger.key_pem())
+        settings = secured.settings("SSL") | {
+            "ssl.certificate.location": str(tmp_path / "client.pem"),
+            "ssl.key.location": str(tmp_path / "client.key"),
+        }
+        with Admin(settings) as admin, pytest.raises((AuthenticationError, BrokerUnreachableError)):
+            admin.list_topics()
+        eventually(lambda words=words: words in secured.broker.log)
+
+
+def test_a_client_with_a_list_of_revoked_certificates_does_not_believe_those(
+    secured: SecuredBroker, tmp_path: Path
+) -> None:
+    revoked = tmp_path / "crl.pem"
+    settings = secured.settings(ONE_WAY) | {"ssl.crl.location": str(revoked)}
+    revoked.write_bytes(revocation_list(secured.authority, secured.client))
+    with Admin(settings) as admin:
+        admin.list_topics()
+    revoked.write_bytes(revocation_list(secured.authority, secured.server))
+    with Admin(settings) as admin, pytest.raises(AuthenticationError, match="revoked"):
+        admin.list_topics()
 
 
 def test_a_plaintext_client_is_told_of_in_one_line(secured: SecuredBroker) -> None:

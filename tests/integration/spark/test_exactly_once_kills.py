@@ -36,6 +36,8 @@ BROKER = {"num.partitions": str(PARTITIONS)}
 # Steps of a batch, as they can be seen from outside.
 PLANNED, WRITING, DECIDED, DONE, ANYWHERE = "planned", "writing", "decided", "done", "anywhere"
 STEPS = (PLANNED, WRITING, DECIDED, DONE, ANYWHERE)
+STALL_S = 1200 if IS_LONG else 240
+RARELY_S = 0.5  # Between looks at whole topics, which cost the driver its processor.
 
 
 class SinkDriver(DriverProcess):
@@ -78,6 +80,10 @@ class SinkDriver(DriverProcess):
     def latest_done(self) -> int:
         return self._latest("commits")
 
+    @property
+    def batches(self) -> tuple[int, int]:
+        return self.latest_planned, self.latest_done
+
     def _latest(self, name: str) -> int:
         folder = self.checkpoint / name
         if not folder.is_dir():
@@ -112,15 +118,24 @@ class Rig:
         self.driver = SinkDriver(broker.address, directory)
         self.chance = chance
 
-    def run_until(self, is_there: Callable[[], bool], what: str) -> None:
-        """Keep the driver alive until something is true; look often, it may not last."""
+    def run_until(self, is_there: Callable[[], bool], what: str, *, every_s: float = 0.002) -> None:
+        """Keep the driver alive until something is true; look often, it may not last.
+
+        How long that takes is the machine's affair, as long as batches are planned and finished.
+        """
 
         def look() -> bool:
             self.driver.ensure()
             return is_there()
 
         try:
-            eventually(look, timeout_s=240, every_s=0.002, what=what)
+            eventually(
+                look,
+                timeout_s=STALL_S,
+                every_s=every_s,
+                what=what,
+                moving=lambda: self.driver.batches,
+            )
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.driver.log_end}") from None
 
@@ -196,7 +211,9 @@ def test_rows_arrive_once_and_in_order_whatever_is_killed(
             print(f"killed: {victim}, {step}; batch {rig.driver.latest_done}", flush=True)
         row_count = feeder.stop()
         rig.run_until(
-            lambda: sum(map(len, written(broker.address).values())) >= row_count, "all rows"
+            lambda: sum(map(len, written(broker.address).values())) >= row_count,
+            "all rows",
+            every_s=RARELY_S,
         )
     finally:
         feeder.stopping.set()

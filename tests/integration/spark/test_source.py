@@ -147,6 +147,15 @@ def test_headers_come_as_an_array_that_is_never_null(
     assert (second.headers, second.value) == ([], None)
 
 
+def test_a_row_more_tells_where_a_range_ends(
+    spark: SparkSession, shared_broker: BrokerProcess
+) -> None:
+    Topic(shared_broker.port, "ended").put([b"a", b"b"])
+    frame = read(spark, shared_broker, subscribe="ended", includeRangeEnds="true")
+    found = [(row.offset, row.timestampType, row.value) for row in frame.collect()]
+    assert found == [(0, 0, b"a"), (1, 0, b"b"), (2, -1, None)]
+
+
 def test_more_than_one_fetch_is_needed_for_large_partitions(
     spark: SparkSession, shared_broker: BrokerProcess
 ) -> None:

@@ -1,6 +1,7 @@
 """What an application refuses, what it sets aside, and what its stores answer."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -9,6 +10,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.streams_spark import Feed, application, create
 
 from penstock.client.operations.group_offsets import group_offsets
+from penstock.client.operations.topics import delete_topics
 from penstock.client.values import TopicPartition
 from penstock.client.wire.raw_cluster import cluster_for
 from penstock.errors import CommandError
@@ -69,10 +71,12 @@ def test_bad_records_are_set_aside_stores_answer_and_a_changed_plan_is_refused(
         feed.put("clicks", f"k{number % 3}", '"x"', 1_000 + 100 * number)
     feed.put("clicks", "k0", "no JSON", 5_000)
     feed.flush()
-    app = application(spark, visits(), address, tmp_path, "app", (__name__,))
+    # The records are of 1970, and a changelog of windows forgets by time.
+    old: dict[str, Any] = {"windowstore_changelog_additional_retention_ms": 10**14}
+    app = application(spark, visits(), address, tmp_path, "app", (__name__,), **old)
     app.run_once()
     assert app.failure is not None and "clicks-0@20 cannot be read" in app.failure
-    letters = {"errors_dead_letter_queue_topic_name": "bad"}
+    letters = {**old, "errors_dead_letter_queue_topic_name": "bad"}
     app = application(spark, visits(), address, tmp_path, "app", (__name__,), **letters)
     app.run_once()
     assert app.failure is None
@@ -98,6 +102,12 @@ def test_bad_records_are_set_aside_stores_answer_and_a_changed_plan_is_refused(
     app = application(spark, visits("other"), address, tmp_path, "app", (__name__,))
     with pytest.raises(CommandError, match=r"stage 0: .* with visits is gone.*streams reset app"):
         app.start()
-    lost = application(spark, visits(), address, tmp_path / "elsewhere", "app", (__name__,))
-    with pytest.raises(CommandError, match="has run before"):
-        lost.start()
+    with cluster_for(client) as cluster:
+        delete_topics(cluster, ["app-by-second-changelog"], timeout_ms=30_000)
+    for place, said in (
+        (tmp_path, "its topic app-by-second-changelog is gone"),
+        (tmp_path / "elsewhere", "has run before"),
+    ):
+        app = application(spark, visits(), address, place, "app", (__name__,))
+        with pytest.raises(CommandError, match=said):
+            app.start()

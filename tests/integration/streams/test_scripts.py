@@ -1,9 +1,12 @@
 """Random scripts on Spark, cut into batches anywhere and restarted between them: the test driver
-is the measure, and every record must be there once, in its order.
+is the measure, and every record must be there once, in its order. Where the disk is lost at the
+restart, the application goes on from its topics.
 """
 
 import random
+import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,16 +20,19 @@ from tests.support.streams_spark import Feed, application, create
 
 pytestmark = pytest.mark.timeout(900)
 # What only a host with stages has: two of them, a way back, a global table, a clock in its state.
-FEW = ["count_recount", "foreign_key_left", "stream_global", "suppress_window"]
-REFUSED = {"foreign_key"}
-NAMES = [name for name in TOPOLOGIES if name not in REFUSED] if IS_LONG else FEW
-FIRST_MS = 1_000_000  # A producer takes time 0 for now.
+FEW = ["count_recount", "foreign_key", "stream_global", "suppress_window"]
+LOST = FEW[1:]
+CASES = [(name, lost) for name in TOPOLOGIES for lost in (False, True)]
+if not IS_LONG:
+    CASES = [(name, name in LOST) for name in FEW]
+# Of today: a changelog of windows forgets what is older than a day.
+FIRST_MS = time.time_ns() // 10**12 * 10**6
 assert sys.modules[streams_scripts.__name__] is streams_scripts
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "lost"), CASES)
 def test_batches_and_restarts_change_nothing(
-    spark: SparkSession, broker: BrokerProcess, tmp_path: Path, name: str
+    spark: SparkSession, broker: BrokerProcess, tmp_path: Path, name: str, lost: bool
 ) -> None:
     topology = built(name)
     inputs = {t for node in topology.sources for t in node.topics} - topology.internal_topics
@@ -47,9 +53,12 @@ def test_batches_and_restarts_change_nothing(
             f"app-{name.replace('_', '-')}",
             (streams_scripts.__name__,),
             max_records_per_batch=limit,
+            statestore_cache_max_bytes=0,  # Every result, also of a count.
         )
         app.run_once()
         assert app.failure is None
+        if lost:
+            shutil.rmtree(app.folder.path)
     found = [
         (hex_of(r.key()), hex_of(r.value()), r.timestamp()[1])
         for r in consumed(broker.address, "out")

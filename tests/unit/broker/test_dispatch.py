@@ -67,7 +67,13 @@ EVERY_VERSION = [
 ]
 
 
-FOR_EVERYBODY = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+FOR_EVERYBODY = {
+    ApiKey.API_VERSIONS,
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.SASL_AUTHENTICATE,
+    ApiKey.RENEW_DELEGATION_TOKEN,  # Its owner and its renewers may, whatever the rules say.
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+}
 
 
 @pytest.mark.parametrize(("key", "version"), EVERY_VERSION)

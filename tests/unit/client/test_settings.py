@@ -171,3 +171,11 @@ def test_words_are_read_as_booleans_and_lists() -> None:
     assert as_list("a, b,") == ["a", "b"]
     assert as_list(("a", 1)) == ["a", 1]
     assert as_list(int) == [int]
+
+
+def test_a_login_by_kerberos_gets_librdkafkas_names() -> None:
+    module = "com.sun.security.auth.module.Krb5LoginModule"
+    line = f'{module} required useKeyTab=true keyTab="/k" principal="alice@R";'
+    found = librdkafka_settings("producer", **{"sasl.jaas.config": line})
+    kerberos = {name: value for name, value in found.items() if "kerberos" in name}
+    assert kerberos == {"sasl.kerberos.keytab": "/k", "sasl.kerberos.principal": "alice@R"}

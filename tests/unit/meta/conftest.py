@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.zookeeper import ZkStores, ZooKeeperProcess
 
+from penstock.meta.shared.store import SharedStore
 from penstock.meta.sqlite.store import SqliteStore
 from penstock.meta.store import MetaStore
 
@@ -32,6 +33,27 @@ class SqliteStores:
             await store.close()
 
 
+class SharedStores:
+    """Opens sessions with one shared file, each as another process would."""
+
+    def __init__(self, directory: Path, *, session_timeout_ms: int = 60_000) -> None:
+        self.path = directory / "metadata.db"
+        self._timeout_ms = session_timeout_ms
+        self._sessions: list[SharedStore] = []
+
+    async def open(self) -> MetaStore:
+        return await self.open_shared()
+
+    async def open_shared(self) -> SharedStore:
+        store = await SharedStore.open(self.path, session_timeout_ms=self._timeout_ms)
+        self._sessions.append(store)
+        return store
+
+    async def aclose(self) -> None:
+        for store in self._sessions:
+            await store.close()
+
+
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
     """One server for all tests that do it no harm."""
@@ -45,10 +67,14 @@ def zk_stores(zookeeper: ZooKeeperProcess) -> ZkStores:
 
 
 # Every store goes through the whole suite.
-@pytest.fixture(params=["sqlite", "zookeeper"])
-def stores(request: pytest.FixtureRequest, tmp_path: Path) -> SqliteStores | ZkStores:
+@pytest.fixture(params=["sqlite", "shared", "zookeeper"])
+def stores(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> SqliteStores | SharedStores | ZkStores:
     if request.param == "sqlite":
         return SqliteStores(tmp_path)
+    if request.param == "shared":
+        return SharedStores(tmp_path)
     stores: ZkStores = request.getfixturevalue("zk_stores")
     return stores
 
@@ -69,5 +95,5 @@ async def _run(test: Awaitable[None], arguments: dict[str, object]) -> None:
         await test
     finally:
         for argument in arguments.values():
-            if isinstance(argument, SqliteStores | ZkStores):
+            if isinstance(argument, SqliteStores | SharedStores | ZkStores):
                 await argument.aclose()

@@ -47,6 +47,9 @@ class Balky:
         del self._inside[:count]
         return count
 
+    def send(self, data: bytes, /) -> int:
+        return self.send_parts(deque([data]), 0)
+
     def send_parts(self, parts: "deque[Any]", skip: int) -> int:
         if self._must_hear:
             self.wants_read = not select.select([self._sock], [], [], 0)[0]

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from penstock.net.buffers import BufferPool
 from penstock.net.connection import CloseConnection, ConnectionLimits, IncomingConnection
+from penstock.net.crowd import Crowd, CrowdLimits
 from penstock.net.listener import Listener, ListenerLimits, Turnstile, plain
-from penstock.net.session import Session
+from penstock.net.session import Authentication, Session
 from penstock.net.transport import Transport
 from penstock.telemetry.metrics import ListenerMetrics
 
@@ -62,6 +63,8 @@ def serving(
     send_buffer_bytes: int | None = None,
     turnstile: Turnstile | None = None,
     wrap: Callable[[socket.socket, Session], Transport] = plain,
+    handshake_s_max: float = 30.0,
+    asks_who: bool = False,
 ) -> None:
     async def run() -> None:
         listener = Listener(
@@ -72,15 +75,16 @@ def serving(
                 connection=ConnectionLimits(
                     frame_bytes_max=FRAME_BYTES_MAX, in_flight_max=in_flight_max
                 ),
-                connections_max=connections_max,
-                connections_per_ip_max=per_ip_max,
                 idle_s_max=idle_s_max,
+                handshake_s_max=handshake_s_max,
                 backlog=50,
                 send_buffer_bytes=send_buffer_bytes,
                 receive_buffer_bytes=None,
             ),
             pool=BufferPool(),
+            crowd=Crowd(CrowdLimits(most=connections_max, most_per_ip=per_ip_max)),
             wrap=wrap,
+            asks_who=asks_who,
         )
         listener.bind()
         listener.start(dispatch, ListenerMetrics(), turnstile)
@@ -457,6 +461,25 @@ def test_when_the_listener_is_full_newcomers_wait_until_somebody_leaves() -> Non
             await asyncio.sleep(0.001)
 
     serving(echo, scenario, connections_max=1)
+
+
+def test_who_does_not_say_who_they_are_in_time_has_to_go() -> None:
+    def admit(connection: IncomingConnection, frame: memoryview) -> list[Any]:
+        if bytes(frame) == b"alice":
+            connection.session.authentication = Authentication.DONE
+        return [framed(bytes(frame))]
+
+    async def scenario(listener: Listener) -> None:
+        known, chatty, silent = [await connected(listener) for _ in range(3)]
+        known.send(framed(b"alice"))
+        chatty.send(framed(b"hello"))
+        assert (await known.answer(), await chatty.answer()) == (b"alice", b"hello")
+        assert await chatty.is_closed()
+        assert await silent.is_closed()
+        known.send(framed(b"still"))
+        assert await known.answer() == b"still"
+
+    serving(admit, scenario, asks_who=True, handshake_s_max=1.0)
 
 
 def test_draining_answers_what_was_begun_and_then_closes() -> None:

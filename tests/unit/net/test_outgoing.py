@@ -3,7 +3,9 @@
 import asyncio
 import functools
 import gc
+import select
 import socket
+import ssl
 import struct
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from penstock.net.outgoing import TcpPeers
 from penstock.net.peers import PeerUnreachable
+from penstock.net.tls_transport import TlsTransport
 from penstock.protocol.apis import ApiKey, Request, Response
 from penstock.protocol.headers import decode_request_header, encode_response_header
 from penstock.protocol.messages.fetch import (
@@ -226,6 +229,25 @@ async def test_a_peer_that_hangs_up_is_unreachable_and_asked_anew_next_time() ->
                 await peers.ask(1, _beat(), timeout_s=LONG_S)
             assert gone.value.was_sent and not gone.value.is_refused
         assert server.connections == 2
+
+
+@in_a_loop
+async def test_a_peer_that_is_gone_before_tls_begins_is_unreachable() -> None:
+    def wrapped_late(sock: socket.socket, host: str) -> TlsTransport:
+        reset, _ = listening.accept()
+        reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        reset.close()
+        select.select([sock], [], [], LONG_S)  # Until its reset is here.
+        return TlsTransport(sock, ssl.create_default_context(), server_hostname=host)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        peers = TcpPeers(lambda _id: ("127.0.0.1", port), wrap=wrapped_late)
+        for _ in range(2):
+            with pytest.raises(PeerUnreachable, match="cannot be reached") as lost:
+                await peers.ask(1, HeartbeatRequest(), timeout_s=LONG_S)
+            assert not lost.value.is_refused and not lost.value.was_sent
+        peers.close()
 
 
 @in_a_loop

@@ -15,7 +15,6 @@ from tests.support.certificates import Certificates, make_certificates
 from tests.unit.net.test_listener import Peer, Slice, connected, echo, framed, serving
 from tests.unit.net.test_transport import ask_many, serve_echo
 
-from penstock.net import listener as listener_module
 from penstock.net.connection import IncomingConnection
 from penstock.net.listener import Listener
 from penstock.net.outgoing import TcpPeers
@@ -263,10 +262,9 @@ def test_a_peer_may_send_and_take_byte_by_byte(contexts: Any) -> None:
 
 
 def test_whoever_does_not_finish_the_handshake_is_closed_in_time(
-    contexts: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    contexts: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     server, client = contexts
-    monkeypatch.setattr(listener_module, "_HANDSHAKE_S", 0.05)
 
     async def scenario(listener: Listener) -> None:
         good = await sealed_peer(listener, client)
@@ -277,7 +275,7 @@ def test_whoever_does_not_finish_the_handshake_is_closed_in_time(
         assert await good.answer() == b"good"
 
     with caplog.at_level(logging.INFO):
-        serving(echo, scenario, wrap=wrapped(server))
+        serving(echo, scenario, wrap=wrapped(server), handshake_s_max=1.0)
     assert "no TLS handshake within" in caplog.text
 
 

@@ -61,7 +61,7 @@ def test_after_it_was_left_it_is_free_and_nothing_but_lock_and_logs_is_there(
     taken: PlatformDirectory,
 ) -> None:
     taken.write_state(tree(identity_of(os.getpid())))
-    plan = PlannedProcess(name="x", command="server", properties={"a": "b c"}, doors=())
+    plan = PlannedProcess(name="x", command=("server",), properties={"a": "b c"}, doors=())
     file = taken.write_settings(plan)
     assert file.read_text() == "a=b c\n"
     assert file.stat().st_mode & 0o777 == 0o600

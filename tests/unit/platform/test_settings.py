@@ -36,9 +36,37 @@ def test_without_a_file_everything_is_on_its_usual_port_of_the_loopback() -> Non
 
 def test_the_broker_starts_first_and_the_light_services_share_a_process() -> None:
     broker, services = settings().processes
-    assert (broker.name, broker.command) == ("broker", "server")
-    assert (services.name, services.command) == ("services", "services")
-    assert {door.service for door in services.doors} == {kind.name for kind in LIGHT}
+    assert (broker.name, broker.command) == ("broker", ("server",))
+    assert (services.name, services.command) == ("services", ("services",))
+    assert {door.service for door in services.doors} == {k.name for k in LIGHT if k.is_usual}
+
+
+def test_a_chosen_sql_server_finds_the_broker_the_registry_and_a_place_for_its_state() -> None:
+    found = settings(services="broker,registry,sql")
+    assert addresses(found)["sql"] == "http://127.0.0.1:8088"
+    assert found.services["sql"] == {
+        "ksql.schema.registry.url": "http://127.0.0.1:8081",
+        "ksql.streams.state.dir": str(HERE / "sql"),
+        "bootstrap.servers": "127.0.0.1:9092",
+    }
+
+
+def test_a_chosen_connect_worker_has_its_own_process_and_all_that_it_must_be_told() -> None:
+    found = settings(services="broker,connect,sql", connect__group__id="movers")
+    _broker, services, worker = found.processes
+    assert (worker.name, worker.command) == ("connect", ("connect", "distributed"))
+    assert [door.address for door in worker.doors] == ["http://127.0.0.1:8083"]
+    assert worker.properties["group.id"] == "movers"
+    assert worker.properties["config.storage.topic"] == "connect-configs"
+    assert worker.properties["bootstrap.servers"] == "127.0.0.1:9092"
+    assert services.properties["sql.ksql.connect.url"] == "http://127.0.0.1:8083"
+    assert {door.service for door in services.doors} == {"sql"}
+    assert found.warnings == ()
+
+
+def test_a_wrong_setting_of_the_worker_is_named_before_anything_starts() -> None:
+    with pytest.raises(ConfigError, match=r"connect\..*exactly\.once\.source\.support"):
+        settings(services="broker,connect", connect__exactly__once__source__support="maybe")
 
 
 def test_each_process_gets_its_own_settings_and_no_others() -> None:
@@ -62,7 +90,7 @@ def test_what_the_services_get_reads_back_as_the_same() -> None:
         listeners="PLAINTEXT://127.0.0.1:19092", rest__listeners="http://127.0.0.1:1234"
     )
     again = platform_settings(found.services_file, HERE)
-    assert (again.services, again.broker) == (found.services, None)
+    assert (again.services, again.brokers) == (found.services, ())
 
 
 @pytest.mark.parametrize(
@@ -91,8 +119,8 @@ def test_the_rest_proxy_is_told_where_the_registry_is_unless_somebody_said_so() 
 
 
 def test_data_goes_below_the_directory_unless_the_broker_is_told_otherwise() -> None:
-    assert (settings().broker or {})["log.dirs"] == "/somewhere/data"
-    assert (settings(log__dir="/else").broker or {}) == {"log.dir": "/else"}
+    assert settings().brokers[0]["log.dirs"] == "/somewhere/data"
+    assert settings(log__dir="/else").brokers == ({"log.dir": "/else"},)
 
 
 def test_services_alone_need_to_be_told_where_the_brokers_are() -> None:
@@ -105,7 +133,7 @@ def test_services_alone_need_to_be_told_where_the_brokers_are() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"services": "broker,connect"}, "services has connect: write some of broker, registry"),
+        ({"services": "broker,streams"}, "services has streams: write some of broker, registry"),
         ({"services": " , "}, "services is empty"),
         ({"num.partitions": "many"}, "num.partitions"),
         ({"registry.listeners": "ftp://x:1"}, "registry.listeners has ftp://x:1"),
@@ -152,3 +180,18 @@ def test_the_directory_is_the_command_lines_or_the_files_or_the_usual_one() -> N
 def test_a_door_on_all_interfaces_is_reached_through_the_loopback() -> None:
     door = Door(service="rest", setting="", protocol="http", host="::", port=8082)
     assert door.address == "http://[::1]:8082"
+
+
+def test_several_brokers_are_processes_of_their_own_that_services_know() -> None:
+    found = platform_settings({"listeners": "PLAINTEXT://127.0.0.1:19092", "processes": "3"}, HERE)
+    names = [process.name for process in found.processes]
+    assert names == ["broker-0", "broker-1", "broker-2", "services"]
+    doors = [door.address for process in found.processes[:3] for door in process.doors]
+    assert doors == ["127.0.0.1:19092", "127.0.0.1:19093", "127.0.0.1:19094"]
+    assert found.services["registry"]["kafkastore.bootstrap.servers"] == ",".join(doors)
+
+
+def test_a_row_of_ports_may_not_run_into_a_service() -> None:
+    given = {"listeners": "PLAINTEXT://127.0.0.1:8080", "processes": "2"}
+    with pytest.raises(ConfigError, match="both have port 8081"):
+        platform_settings(given, HERE)

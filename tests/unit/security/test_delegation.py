@@ -128,10 +128,12 @@ def test_everybody_sees_their_own_and_what_they_may() -> None:
         found = book.described(asker, owners=owners, may_describe=lambda one: one.token_id == extra)
         return [one.token_id for one in found]
 
-    assert seen(ALICE) == ["t"]
+    assert seen(ALICE) == ["t", "u"]  # She asked for both.
+    assert seen(EVE) == ["u"]
+    assert seen(Principal("User", "carol")) == []
     assert seen(BOB) == ["t", "u"]
     assert seen(BOB, [EVE]) == ["u"]
-    assert seen(ALICE, extra="u") == ["t", "u"]
+    assert seen(EVE, extra="t") == ["t", "u"]
     assert seen(ALICE, []) == []
 
 

@@ -73,6 +73,12 @@ def test_columns_are_chosen_by_name_and_keep_their_order() -> None:
     assert chosen_columns({"includeHeaders": "true"}) == COLUMNS
 
 
+def test_ends_of_ranges_need_columns_to_be_told_in() -> None:
+    assert stream(includeRangeEnds="true").include_range_ends
+    with pytest.raises(OptionError, match="needs the column 'timestampType'"):
+        stream(includeRangeEnds="true", columns="topic,partition,offset,value")
+
+
 @pytest.mark.parametrize(
     ("text", "milliseconds"), [("500ms", 500), ("30 s", 30_000), ("2h", 7_200_000), ("12", 12)]
 )
@@ -157,3 +163,10 @@ def test_an_option_of_the_other_side_is_not_known() -> None:
 def test_settings_that_say_nothing_to_this_reader_are_told_apart() -> None:
     given = {"kafka.max.poll.records": "5", "kafka.ssl.ca.location": "x", "kafka.client.id": "y"}
     assert stream(**given).without_effect == ["max.poll.records"]
+
+
+def test_the_text_of_options_tells_no_password() -> None:
+    secret = {"kafka.sasl.password": "told to nobody"}
+    read, written = stream(**secret), write_options({**SERVERS, **secret, "topic": "t"})
+    assert read.client_settings["sasl.password"] == "told to nobody"
+    assert "told to nobody" not in repr(read) + repr(written)

@@ -161,6 +161,9 @@ class FetchSessions:
         reader: Session | None = None,
     ) -> FetchPlan:
         """The partitions a request reads; its session ends when the `reader` leaves."""
+        if not self._may_use(session_id, reader):
+            # Its answers would name topics that somebody else asked for.
+            raise FetchSessionIdNotFound(f"there is no fetch session {session_id}")
         if epoch in (FIRST_EPOCH, FINAL_EPOCH):
             self.forget(session_id)
             session = None
@@ -182,6 +185,13 @@ class FetchSessions:
         return FetchPlan(
             partitions=tuple(session.partitions.values()), session=session, is_incremental=True
         )
+
+    def _may_use(self, session_id: int, reader: Session | None) -> bool:
+        """Whether the session is the reader's; one that is not there may be asked for by all."""
+        session = self._sessions.get(session_id)
+        if session is None or session.reader is None or reader is None:
+            return True
+        return session.reader.principal == reader.principal
 
     def forget(self, session_id: int) -> None:
         """End a session, if there is one: its fetcher closed it, or was never told of it."""

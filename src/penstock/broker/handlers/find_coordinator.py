@@ -5,7 +5,7 @@ coordinator. The topic is made when the first client asks.
 """
 
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, Final
 
 from penstock.broker.context import RequestContext
 from penstock.broker.error_answers import fail
@@ -20,7 +20,7 @@ from penstock.protocol.messages.find_coordinator import (
 )
 from penstock.replica.state_log import partition_for
 
-_FIRST_VERSION_WITH_MANY_KEYS = 4
+_FIRST_VERSION_WITH_MANY_KEYS: Final = 4
 _TOPIC_BY_KEY_TYPE = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
 _NO_NODE = -1
 
@@ -28,6 +28,8 @@ _NO_NODE = -1
 def handle(
     request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
+    if context.version >= _FIRST_VERSION_WITH_MANY_KEYS and not request.coordinator_keys:
+        return FindCoordinatorResponse(coordinators=[])  # An error would have no place in it.
     topic = _TOPIC_BY_KEY_TYPE.get(request.key_type)
     if topic is None:
         raise InvalidRequest(f"this broker coordinates nothing of key type {request.key_type}")

@@ -4,6 +4,7 @@ Settings of topics, brokers and groups are stored and act where a broker sees th
 Levels of loggers are this process's own: they act at once and are forgotten with it.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -12,6 +13,7 @@ from penstock.broker.config_resources import (
     ConfigResourceType,
     alter_each,
     alterable_key,
+    check_can_follow,
     check_is_this_broker,
     store_alteration,
 )
@@ -54,7 +56,22 @@ async def handle(
 async def pass_on(
     request: IncrementalAlterConfigsRequest, context: RequestContext, forwarder: "Forwarder"
 ) -> IncrementalAlterConfigsResponse:
-    """Loggers are those of this very process; the rest is the controller's to alter."""
+    """Loggers are those of this very process; the rest is the controller's to alter.
+
+    Whether this broker can follow settings of its own, such as a key store, only it can see.
+    """
+    refused = [_own_refusal(resource, context.broker) for resource in request.resources]
+    if any(refused):
+        answered = [one for one in zip(request.resources, refused, strict=True) if one[1]]
+        left = [one for one, error in zip(request.resources, refused, strict=True) if not error]
+        response = IncrementalAlterConfigsResponse()
+        if left:
+            rest = IncrementalAlterConfigsRequest(
+                resources=left, validate_only=request.validate_only
+            )
+            response = await pass_on(rest, context, forwarder)
+        response.responses += [_response(resource, error) for resource, error in answered]
+        return response
     validate_only = request.validate_only
     kinds: dict[bool, list[AlterConfigsResource]] = {True: [], False: []}
     for resource in request.resources:
@@ -99,9 +116,29 @@ def _alteration(changes: list[AlterConfigOp], key: ConfigKey, broker: Broker) ->
         return lambda current: alter_topic(current, changes, broker.config)
     if key[0] == "groups":
         return lambda current: alter_group(current, changes, broker.config)
-    return lambda current: alter_broker(
-        current, changes, broker.config, cluster_wide=key[1] == CLUSTER_WIDE
-    )
+
+    def alter(current: Mapping[str, str]) -> dict[str, str]:
+        cluster_wide = key[1] == CLUSTER_WIDE
+        new = alter_broker(current, changes, broker.config, cluster_wide=cluster_wide)
+        if key[1] == str(broker.broker_id):
+            check_can_follow(broker, new)
+        return new
+
+    return alter
+
+
+def _own_refusal(resource: AlterConfigsResource, broker: Broker) -> ProtocolError | None:
+    """Why this broker could not follow these settings of its own; None: it could."""
+    is_own = resource.resource_name == str(broker.broker_id)
+    if resource.resource_type != ConfigResourceType.BROKER or not is_own:
+        return None
+    changes = [AlterConfigOp(one.name, one.config_operation, one.value) for one in resource.configs]
+    key = ("brokers", resource.resource_name)
+    try:
+        _alteration(changes, key, broker)(broker.image.config(*key))
+    except ProtocolError as error:
+        return error
+    return None
 
 
 def _alter_loggers(changes: list[AlterConfigOp], *, validate_only: bool) -> None:

@@ -319,4 +319,5 @@ def _add_operations(request: MetadataRequest, response: MetadataResponse) -> Non
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     if request.include_topic_authorized_operations:
         for topic in response.topics:
-            topic.topic_authorized_operations = TOPIC_OPERATIONS
+            if topic.name is not None:  # Of an id that is not known nothing can be said.
+                topic.topic_authorized_operations = TOPIC_OPERATIONS

@@ -17,8 +17,8 @@ from penstock.cluster.control.controller import (
     Controller,
     ControlSettings,
     ReplicaEnd,
-    wait_for_vacancy,
 )
+from penstock.cluster.control.controller_election import wait_for_vacancy
 from penstock.cluster.image.image import ClusterImage, PartitionKey
 from penstock.errors import ErrorCode, ProtocolError
 from penstock.meta.store import (

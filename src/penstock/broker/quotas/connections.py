@@ -1,4 +1,4 @@
-"""How often new connections are taken: by the broker, by each listener, from each address.
+"""How many connections are taken, and how often: by the broker, by each listener, from an address.
 
 The first two wait: the door stays closed for a moment, and newcomers stand in the backlog. An
 address that comes too often is turned away, and held for a moment so that it cannot ask again at
@@ -15,10 +15,28 @@ from penstock.cluster.image.image import ConfigKey
 from penstock.config.broker import BrokerConfig
 from penstock.config.quotas import parse_quotas
 from penstock.config.settings import INT_MAX
+from penstock.net.crowd import CrowdLimits
 
 RATE: Final = "connection_creation_rate"
+_MOST: Final = "max.connections"
 _BROKER_RATE: Final = "max.connection.creation.rate"
 _ADDRESSES_MAX: Final = 10_000
+
+
+def crowd_limits(config: BrokerConfig) -> CrowdLimits:
+    """How many connections may be there at a time."""
+    by_listener = {
+        listener.name: own
+        for listener in config.listeners
+        if isinstance(own := config.for_listener(listener.name, _MOST), int)
+    }
+    return CrowdLimits(
+        most=config.max_connections,
+        most_by_listener=by_listener,
+        most_per_ip=config.max_connections_per_ip,
+        most_by_ip=config.max_connections_per_ip_overrides,
+        protected=config.inter_broker_listener_name if len(config.listeners) > 1 else None,
+    )
 
 
 class ConnectionQuotas:

@@ -5,23 +5,15 @@ Without an authorizer there is nothing to ask, and nobody asks. With one, each r
 the rules change, and tell the audit log what was denied.
 """
 
-import logging
-import time
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from penstock.broker.security.audit_log import AuditLog
 from penstock.cluster.image.image import ClusterImage
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ConfigError
 from penstock.net.session import Session
-from penstock.security.acls.audit import (
-    LOGGER_NAME,
-    TRACE,
-    AuditedAction,
-    AuditWords,
-    audit_level,
-    audit_line,
-)
+from penstock.security.acls.audit import AuditWords
 from penstock.security.acls.decision import Authorizer, PrincipalRights
 from penstock.security.acls.index import AclIndex, Entries
 from penstock.security.acls.rules import (
@@ -32,14 +24,11 @@ from penstock.security.acls.rules import (
 )
 from penstock.security.principals import Principal, parse_super_users
 
-audit_log = logging.getLogger(LOGGER_NAME)
-
 CLASS_NAMES: Final = tuple(words.value for words in AuditWords)
 SUPER_USERS: Final = "super.users"
 ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
 _BOOLEANS: Final = {"true": True, "false": False}
 _KNOWN_MAX: Final = 10_000  # Principals and hosts that are remembered at a time.
-_LINES_MAX: Final = 10_000
 _RELAID_MAX: Final = 100  # Patterns that change at once, above which all is laid out anew.
 
 
@@ -47,7 +36,6 @@ class AccessControl:
     """The authorizer of a broker; made only where one is configured."""
 
     def __init__(self, config: BrokerConfig) -> None:
-        self._words = AuditWords(config.authorizer_class_name)
         self._authorizer = Authorizer(
             index=AclIndex({}),
             super_users=parse_super_users(config.static.get(SUPER_USERS, "")),
@@ -55,7 +43,8 @@ class AccessControl:
         )
         self._acls: Mapping[ResourcePattern, Entries] = {}
         self._known: dict[tuple[str, str], PrincipalRights] = {}
-        self._audit = AuditLog(self._words)
+        self._senders: dict[tuple[str, str, str], RequestRights] = {}  # With the peer's address.
+        self.audit = AuditLog(AuditWords(config.authorizer_class_name))
 
     @property
     def index(self) -> AclIndex:
@@ -73,26 +62,38 @@ class AccessControl:
             allow_everyone_if_no_acl_found=self._authorizer.allow_everyone_if_no_acl_found,
         )
         self._known = {}
+        self._senders = {}
 
     def rights_of(self, session: Session, request: str) -> "RequestRights":
         """What the sender of a request may do; `request` is the API's name as Kafka spells it."""
-        key = (session.principal, host_of(session.address))
-        found = self._known.get(key)
+        sender = (session.principal, session.address, request)
+        rights = self._senders.get(sender)
+        if rights is None:
+            if len(self._senders) >= _KNOWN_MAX:
+                self._senders.clear()
+            found = self._principal_rights(session.principal, host_of(session.address))
+            rights = self._senders[sender] = RequestRights(found, request, self.audit)
+        return rights
+
+    def _principal_rights(self, principal: str, host: str) -> PrincipalRights:
+        """Connections of one principal and host share what was decided."""
+        found = self._known.get((principal, host))
         if found is None:
             if len(self._known) >= _KNOWN_MAX:
                 self._known.clear()
-            principal = Principal.parse(key[0])
-            found = self._known[key] = self._authorizer.permits(principal, key[1])
-        return RequestRights(found, request, self._audit)
+            found = self._authorizer.permits(Principal.parse(principal), host)
+            self._known[principal, host] = found
+        return found
 
 
 class RequestRights:
     """What the sender of one request may do."""
 
-    __slots__ = ("_audit", "_request", "_rights")
+    __slots__ = ("_audit", "_request", "_rights", "decides")
 
-    def __init__(self, rights: PrincipalRights, request: str, audit: "AuditLog") -> None:
+    def __init__(self, rights: PrincipalRights, request: str, audit: AuditLog) -> None:
         self._rights = rights
+        self.decides = rights.may  # The decision alone, of which nobody hears.
         self._request = request
         self._audit = audit
 
@@ -122,64 +123,13 @@ class RequestRights:
         may = self._rights.may
         return [name for name in names if may(operation, kind, name)]
 
+    def visible_topics(self, names: Iterable[str]) -> list[str]:
+        """Those of the topics that the sender may describe."""
+        return self.visible(AclOperation.DESCRIBE, AclResourceType.TOPIC, names)
+
     def authorized_operations(self, kind: AclResourceType, name: str = CLUSTER_NAME) -> int:
         """The bit field that Metadata, DescribeGroups and DescribeCluster show."""
         return self._rights.authorized_operations(kind, name)
-
-
-class AuditLog:
-    """One line for each principal, resource and second; more are counted in the next line."""
-
-    def __init__(self, words: AuditWords) -> None:
-        self._words = words
-        self._lines: dict[object, tuple[int, int]] = {}  # The second of the last line, and repeats.
-
-    @property
-    def wants_allowed(self) -> bool:
-        return audit_log.isEnabledFor(logging.DEBUG)
-
-    def note(
-        self,
-        rights: PrincipalRights,
-        operation: AclOperation,
-        kind: AclResourceType,
-        name: str,
-        request: str,
-        is_allowed: bool,
-        *,
-        quietly: bool,
-    ) -> None:
-        action = AuditedAction(
-            principal=rights.principal,
-            host=rights.host,
-            operation=operation,
-            resource=ResourcePattern(kind, name),
-            request=request,
-            log_if_denied=not quietly,
-        )
-        level = audit_level(action, is_allowed=is_allowed)
-        if level <= TRACE or not audit_log.isEnabledFor(level):
-            return
-        repeats = self._repeats((rights.principal, rights.host, operation, kind, name, is_allowed))
-        if repeats is None:
-            return
-        decided = rights.authorizer.deciding_rule(
-            rights.principal, rights.host, operation, action.resource
-        )
-        line = audit_line(action, decided, self._words)
-        audit_log.log(level, "%s%s", line, f" ({repeats} more like it)" if repeats else "")
-
-    def _repeats(self, key: object) -> int | None:
-        """How many were left out since the last line; None: this is one of them."""
-        now_s = int(time.monotonic())
-        last_s, count = self._lines.get(key, (-1, 0))
-        if last_s == now_s:
-            self._lines[key] = (last_s, count + 1)
-            return None
-        if len(self._lines) >= _LINES_MAX:
-            self._lines.clear()
-        self._lines[key] = (now_s, 0)
-        return count
 
 
 def access_of(config: BrokerConfig) -> AccessControl | None:

@@ -51,6 +51,8 @@ class GuardedRequest(NamedTuple):
 
 
 Guard = Callable[[GuardedRequest], Any]
+May = Callable[[Op, AclResourceType, str], bool]
+FirstLook = Callable[[Any, RequestContext, May], bool]
 
 
 def refusal(kind: AclResourceType) -> ProtocolError:
@@ -139,9 +141,10 @@ def split_items(
     """The items that are allowed, and those that are not."""
     allowed: list[Any] = []
     refused: list[Any] = []
+    context, name_of, may = ask.context, items.name, ask.rights.may
     for item in getattr(ask.request, items.asked):
-        name = items.name(item, ask.context)
-        is_allowed = name is None or ask.rights.may(operation, kind, name)
+        name = name_of(item, context)
+        is_allowed = name is None or may(operation, kind, name)
         (allowed if is_allowed else refused).append(item)
     return allowed, refused
 
@@ -178,6 +181,8 @@ def proceed_without(
 def each(operation: Op, kind: AclResourceType, items: GuardedItems) -> Guard:
     def guard(ask: GuardedRequest) -> Any:
         allowed, refused = split_items(ask, items, operation, kind)
+        if not refused:
+            return ask.handle(ask.request, ask.context)
         return proceed_without(ask, items, allowed, refused, refusal(kind))
 
     return guard

@@ -1,20 +1,32 @@
 """How this broker comes to others: TLS and SASL of the listener of brokers."""
 
 import secrets
-import socket
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from penstock.config.broker import BrokerConfig
 from penstock.config.listeners import ENCRYPTED, SSL, WITH_SASL, ListenerAddress
 from penstock.errors import ConfigError
 from penstock.net.session import ANONYMOUS
-from penstock.net.transport import Transport
+from penstock.security.kerberos_names import SETTING as RULES
+from penstock.security.kerberos_names import KerberosName, KerberosNames
 from penstock.security.sasl.client_exchange import NONCE_BYTES, Exchange, client_exchange
-from penstock.security.sasl.client_tokens import MECHANISMS, Credentials
+from penstock.security.sasl.client_tokens import MECHANISMS, Credentials, Proof
 from penstock.security.sasl.jaas import user_and_password
+from penstock.security.sasl.kerberos_login import (
+    GSSAPI,
+    SERVICE_SETTING,
+    KerberosLogin,
+    default_realm,
+    kerberos_login_of,
+    library,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.security.tls_doors import OutgoingTls
 
 _MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
+_WANTED: Final = {GSSAPI: "useKeyTab=true, keyTab and principal"}
 
 
 def inter_broker_listener(config: BrokerConfig) -> ListenerAddress:
@@ -29,36 +41,39 @@ def inter_broker_listener(config: BrokerConfig) -> ListenerAddress:
     )
 
 
-def outgoing_wrap(config: BrokerConfig) -> Callable[[socket.socket, str], Transport] | None:
+def outgoing_wrap(config: BrokerConfig) -> "OutgoingTls | None":
     """TLS to other brokers; None: their listener has none."""
     listener = inter_broker_listener(config)
     if listener.security_protocol not in ENCRYPTED:
         return None
-    from penstock.broker.security.tls_doors import tls_settings
-    from penstock.net.tls_transport import TlsTransport
+    from penstock.broker.security.tls_doors import OutgoingTls
 
-    context = tls_settings(config, listener.name).client_context()
-    return lambda sock, host: TlsTransport(sock, context, server_hostname=host)
+    return OutgoingTls(config, listener.name)
 
 
-def outgoing_login(config: BrokerConfig) -> Callable[[], Exchange] | None:
-    """A login for each connection to another broker; None: their listener asks for none."""
+def outgoing_login(config: BrokerConfig) -> Callable[[str], Exchange] | None:
+    """A login for each connection, by the other broker's host; None: nobody asks for one."""
     listener = inter_broker_listener(config)
     if listener.security_protocol not in WITH_SASL:
         return None
-    credentials = _credentials(config, listener.name)
-    return lambda: client_exchange(credentials, nonce=secrets.token_urlsafe(NONCE_BYTES))
+    proof = _proof(config, listener.name)
+    if isinstance(proof, KerberosLogin):
+        library()  # It is better missed now than with the first connection.
+    return lambda host: client_exchange(proof, nonce=secrets.token_urlsafe(NONCE_BYTES), host=host)
 
 
 def own_principal(config: BrokerConfig) -> str | None:
     """Who this broker is to the others; None: its certificate says."""
     listener = inter_broker_listener(config)
     if listener.security_protocol in WITH_SASL:
-        return f"User:{_credentials(config, listener.name).username}"
+        proof = _proof(config, listener.name)
+        if isinstance(proof, KerberosLogin):
+            return _own_user(config, listener.name, proof)
+        return f"User:{proof.username}"
     return None if listener.security_protocol == SSL else ANONYMOUS
 
 
-def _credentials(config: BrokerConfig, listener: str) -> Credentials:
+def _proof(config: BrokerConfig, listener: str) -> Proof:
     mechanism = str(config.for_listener(listener, _MECHANISM)).upper()
     if mechanism not in MECHANISMS:
         raise ConfigError(
@@ -70,7 +85,32 @@ def _credentials(config: BrokerConfig, listener: str) -> Credentials:
         lead = f"listener.name.{listener.lower()}.{mechanism.lower()}"
         raise ConfigError(
             f"brokers log in to each other with {mechanism}: write {lead}.sasl.jaas.config with "
-            'username="..." and password="..."'
+            + _WANTED.get(mechanism, 'username="..." and password="..."')
         )
+    if mechanism == GSSAPI:
+        return kerberos_login(config, listener, str(text))
     username, password = user_and_password(str(text))
     return Credentials(mechanism=mechanism, username=username, password=password)
+
+
+def kerberos_login(config: BrokerConfig, listener: str, jaas: str) -> KerberosLogin:
+    """The keys of a listener, with the name of its service."""
+    service = config.for_listener(listener, SERVICE_SETTING)
+    return kerberos_login_of(jaas, service=str(service) if service else None)
+
+
+def kerberos_rules(config: BrokerConfig, listener: str) -> tuple[str, ...]:
+    """How a principal becomes a user."""
+    rules = config.for_listener(listener, RULES)
+    assert isinstance(rules, tuple)
+    return rules
+
+
+def _own_user(config: BrokerConfig, listener: str, login: KerberosLogin) -> str | None:
+    """Whom the rules make of our own principal; None: tickets say, which are not here yet."""
+    if login.principal is None:
+        return None
+    realm = default_realm()
+    names = KerberosNames.parse(kerberos_rules(config, listener), default_realm=realm)
+    full = login.principal if "@" in login.principal else f"{login.principal}@{realm}"
+    return f"User:{names.user(KerberosName.parse(full))}"

@@ -31,8 +31,9 @@ from penstock.security.sasl.outcome import (
     SaslServer,
     invalid_credentials,
 )
+from penstock.telemetry.peer_log import PeerLog
 
-log = logging.getLogger("kafka.network.SocketServer")
+peer_log = PeerLog(logging.getLogger("kafka.network.SocketServer"))
 
 _KEY: Final = struct.Struct(">h")
 _LENGTH: Final = struct.Struct(">i")
@@ -194,9 +195,11 @@ class SaslGate:
                 error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=words
             )
             return self._refuse(connection, f"{login.mechanism}: {refused}", framed(answer))
-        answer = SaslAuthenticateResponse(auth_bytes=outcome.token)
+        answer = SaslAuthenticateResponse(auth_bytes=outcome.token or b"")
         if isinstance(outcome, Authenticated):
             answer.session_lifetime_ms = self._let_in(connection, login, outcome)
+        if outcome.token is None and framed is _raw:
+            return None
         parts = framed(answer)
         assert parts is not None
         return parts
@@ -235,7 +238,7 @@ class SaslGate:
     def _refuse(self, connection: IncomingConnection, reason: str, answer: Parts | None) -> Answer:
         """Told only after a while, and then the connection ends: guessing takes time (KIP-306)."""
         connection.session.authentication = Authentication.FAILED
-        log.info("Failed authentication with %s (%s)", connection.session.address, reason)
+        peer_log.info("Failed authentication with %s (%s)", connection.session.address, reason)
         connection.hold()
         return self._refuse_later(connection, answer)
 

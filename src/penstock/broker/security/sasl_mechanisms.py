@@ -9,30 +9,37 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from penstock.broker.security.outgoing_login import kerberos_login, kerberos_rules
 from penstock.broker.security.token_keys import bearer_tokens_of
 from penstock.cluster.image.image import ClusterImage
 from penstock.cluster.znodes import sanitized
 from penstock.config.broker import BrokerConfig
 from penstock.config.listeners import SASL_PLAINTEXT
 from penstock.errors import ConfigError
+from penstock.security.kerberos_names import SETTING as RULES
 from penstock.security.sasl.bearer import OAUTHBEARER, BearerServer
 from penstock.security.sasl.client_exchange import NONCE_BYTES
+from penstock.security.sasl.kerberos_login import GSSAPI, SERVICE_SETTING
 from penstock.security.sasl.outcome import SaslServer
 from penstock.security.sasl.plain import PLAIN, PlainServer, PlainUsers
 from penstock.security.sasl.scram import HASHES, ScramCredential
-from penstock.security.sasl.scram_server import ScramServer, ScramUsers
+from penstock.security.sasl.scram_server import ScramServer, ScramUsers, TokenLogin
 from penstock.security.sasl.token_keys import BearerTokens
+
+if TYPE_CHECKING:
+    from penstock.broker.security.delegation_tokens import DelegationTokens
+    from penstock.security.sasl.gssapi_server import KerberosService
 
 log = logging.getLogger("kafka.network.SocketServer")
 
-SERVED: Final = (PLAIN, *HASHES, OAUTHBEARER)
+SERVED: Final = (PLAIN, *HASHES, OAUTHBEARER, GSSAPI)
 _JAAS: Final = "sasl.jaas.config"
 _HANDLER: Final = "sasl.server.callback.handler.class"
 
 MakeServer = Callable[[], SaslServer]
-MakeFromImage = Callable[[ClusterImage], SaslServer]
+MakeFromImage = Callable[[ClusterImage, "DelegationTokens | None"], SaslServer]
 
 
 class SaslMechanisms:
@@ -56,9 +63,11 @@ class SaslMechanisms:
                 "The listener %s takes passwords (PLAIN) without encryption: use SASL_SSL", listener
             )
 
-    def offered(self, image: ClusterImage) -> Mapping[str, MakeServer]:
+    def offered(
+        self, image: ClusterImage, tokens: "DelegationTokens | None" = None
+    ) -> Mapping[str, MakeServer]:
         """What somebody who comes now may choose from."""
-        return {name: partial(make, image) for name, make in self._offered.items()}
+        return {name: partial(make, image, tokens) for name, make in self._offered.items()}
 
     def reconfigure(self, config: BrokerConfig) -> None:
         """Take new users and mechanisms; those that cannot be used leave what was."""
@@ -75,7 +84,8 @@ class SaslMechanisms:
         enabled = config.for_listener(self._listener, "sasl.enabled.mechanisms")
         assert isinstance(enabled, tuple)
         jaas = {name: config.for_mechanism(self._listener, name, _JAAS) for name in enabled}
-        return {"enabled": enabled, **jaas}
+        kerberos = [config.for_listener(self._listener, key) for key in (SERVICE_SETTING, RULES)]
+        return {"enabled": enabled, **jaas, "kerberos": kerberos}
 
     def _make(self, config: BrokerConfig) -> dict[str, MakeFromImage]:
         enabled = config.for_listener(self._listener, "sasl.enabled.mechanisms")
@@ -94,14 +104,31 @@ class SaslMechanisms:
             if self.bearer is None:
                 self.bearer = bearer_tokens_of(config, self._listener, now_ms=self._now_ms)
             validate = self.bearer.validate
-            return lambda _image: BearerServer(validate)
+            return lambda _image, _tokens: BearerServer(validate)
         handler = config.for_mechanism(self._listener, mechanism, _HANDLER)
         if handler:
             raise ConfigError(f"{_HANDLER}={handler}: Java classes cannot be loaded here")
+        if mechanism == GSSAPI:
+            service = self._kerberos_service(config)
+            return lambda _image, _tokens: service.server()
         if mechanism == PLAIN:
             users = self._plain_users(config)
-            return lambda _image: PlainServer(users)
-        return partial(_scram_server, mechanism)
+            return lambda _image, _tokens: PlainServer(users)
+        return partial(_scram_server, mechanism, self._now_ms)
+
+    def _kerberos_service(self, config: BrokerConfig) -> "KerberosService":
+        from penstock.security.sasl.gssapi_server import KerberosService
+
+        text = config.for_mechanism(self._listener, GSSAPI, _JAAS)
+        if not text:
+            lead = f"listener.name.{self._listener.lower()}"
+            raise ConfigError(
+                f"the listener {self._listener} takes GSSAPI but has no keys: write "
+                f"{lead}.gssapi.{_JAAS} with useKeyTab=true, keyTab and principal, or other "
+                "mechanisms in sasl.enabled.mechanisms"
+            )
+        login = kerberos_login(config, self._listener, str(text))
+        return KerberosService(login, kerberos_rules(config, self._listener))
 
     def _plain_users(self, config: BrokerConfig) -> PlainUsers:
         text = config.for_mechanism(self._listener, PLAIN, _JAAS)
@@ -114,9 +141,20 @@ class SaslMechanisms:
         return PlainUsers.from_jaas(str(text))
 
 
-def _scram_server(mechanism: str, image: ClusterImage) -> ScramServer:
+def _scram_server(
+    mechanism: str,
+    now_ms: Callable[[], int],
+    image: ClusterImage,
+    tokens: "DelegationTokens | None",
+) -> ScramServer:
+    def token(token_id: str) -> TokenLogin | None:
+        if tokens is None:
+            return None
+        return tokens.login(image, mechanism, token_id, now_ms=now_ms())
+
     users = ScramUsers(
         credential=partial(_credential, image, mechanism),
+        token=token,
         decoy_key=hashlib.sha256(f"decoys of {image.cluster_id}".encode()).digest(),
     )
     return ScramServer(mechanism, users, nonce=secrets.token_urlsafe(NONCE_BYTES))

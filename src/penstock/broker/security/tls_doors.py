@@ -8,7 +8,7 @@ net/tls_transport.py's.
 import logging
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,8 @@ from penstock.net.session import Session
 from penstock.net.tls_transport import TlsFailed, TlsTransport
 from penstock.security.certificate_names import CertificateNames, NoRuleApplies
 from penstock.security.tls.contexts import TlsSettings
+from penstock.security.tls.same_owner import refuse_other_owner
+from penstock.security.tls.stores import load_key
 from penstock.security.tls.subjects import principal_of
 
 log = logging.getLogger("kafka.network.SocketServer")
@@ -53,6 +55,53 @@ def tls_settings(config: BrokerConfig, listener: str) -> TlsSettings:
     return TlsSettings.read(_given(config, listener))
 
 
+class ChangingContext:
+    """A context of one listener's settings, made anew when they change or a file of theirs."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        listener: str,
+        make: Callable[[TlsSettings], ssl.SSLContext],
+    ) -> None:
+        self._listener = listener
+        self._make = make
+        self._made_of = _state(config, listener)
+        settings = tls_settings(config, listener)
+        self._chain = _chain(settings)
+        self.context = make(settings)
+
+    def check(self, config: BrokerConfig) -> None:
+        """Raise ConfigError for settings that could not be followed, or that show another owner."""
+        if _state(config, self._listener) == self._made_of:
+            return
+        settings = tls_settings(config, self._listener)
+        self._make(settings)
+        chain = _chain(settings)
+        if self._chain is not None and chain is not None:
+            refuse_other_owner(
+                self._chain,
+                chain,
+                may_rename=config.ssl_allow_dn_changes,
+                may_lose_hosts=config.ssl_allow_san_changes,
+            )
+
+    def reconfigure(self, config: BrokerConfig) -> bool:
+        """Follow the settings as they are now; False: nothing is new, or it cannot be used."""
+        made_of = _state(config, self._listener)
+        if made_of == self._made_of:
+            return False
+        self._made_of = made_of
+        try:
+            settings = tls_settings(config, self._listener)
+            self.context = self._make(settings)
+        except ConfigError as error:
+            log.error("The listener %s keeps its certificate: %s", self._listener, error)
+            return False
+        self._chain = _chain(settings)
+        return True
+
+
 class TlsDoor:
     """Wraps the newcomers of one listener in TLS."""
 
@@ -63,23 +112,15 @@ class TlsDoor:
         if names_clients:
             rules = config.for_listener(listener, "ssl.principal.mapping.rules")
             self._names = CertificateNames.parse(str(rules))
-        self._made_of = _state(config, listener)
-        self._context = tls_settings(config, listener).server_context()
+        self._tls = ChangingContext(config, listener, TlsSettings.server_context)
+        self.check = self._tls.check
 
     def __call__(self, sock: socket.socket, session: Session) -> TlsTransport:
-        return TlsTransport(sock, self._context, on_shaken=partial(self._note_client, session))
+        return TlsTransport(sock, self._tls.context, on_shaken=partial(self._note_client, session))
 
     def reconfigure(self, config: BrokerConfig) -> None:
         """Show the certificate of the settings as they are now; what cannot be used is told."""
-        made_of = _state(config, self._listener)
-        if made_of == self._made_of:
-            return
-        self._made_of = made_of
-        try:
-            self._context = tls_settings(config, self._listener).server_context()
-        except ConfigError as error:
-            log.error("The listener %s keeps its certificate: %s", self._listener, error)
-        else:
+        if self._tls.reconfigure(config):
             log.info("The listener %s has a new TLS context", self._listener)
 
     def _note_client(self, session: Session, tls: ssl.SSLSocket) -> None:
@@ -93,6 +134,26 @@ class TlsDoor:
             session.principal = str(principal_of(certificate, self._names))
         except (NoRuleApplies, ValueError) as error:
             raise TlsFailed(f"its certificate names nobody: {error}") from None
+
+
+class OutgoingTls:
+    """Wraps connections to other brokers in TLS, with the certificate of their listener."""
+
+    def __init__(self, config: BrokerConfig, listener: str) -> None:
+        self._tls = ChangingContext(config, listener, TlsSettings.client_context)
+        self.check = self._tls.check
+
+    def __call__(self, sock: socket.socket, host: str) -> TlsTransport:
+        return TlsTransport(sock, self._tls.context, server_hostname=host)
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Show a new certificate to brokers that are connected to from now on."""
+        self._tls.reconfigure(config)
+
+
+def _chain(settings: TlsSettings) -> bytes | None:
+    """The certificates that are shown; None: none is."""
+    return load_key(settings.key_store).chain_pem if settings.key_store.is_given else None
 
 
 def _given(config: BrokerConfig, listener: str) -> Mapping[str, object]:

@@ -196,6 +196,20 @@ async def _forget_transactional_ids(broker: Broker) -> None:
     broker.transactions.coordinator.forget_expired()
 
 
+async def _expire_tokens(broker: Broker) -> None:
+    """The controller alone removes delegation tokens whose time is over."""
+    tokens, controller = broker.tokens, broker.controller
+    if tokens is None or controller is None or controller.is_over:
+        return
+    due = tokens.book(controller.image).expired(broker.now_ms())
+    if due:
+        await controller.remove_tokens([token.token_id for token in due])
+    for token in due:
+        log.info(
+            "Delegation token expired for token: %s for owner: %s", token.token_id, token.owner
+        )
+
+
 CHORES = (
     Chore(
         name="retention",
@@ -250,5 +264,10 @@ CHORES = (
         name="producer expiration",
         interval_ms=lambda config: config.producer_id_expiration_check_interval_ms,
         work=_forget_producers,
+    ),
+    Chore(
+        name="delegation token expiration",
+        interval_ms=lambda config: config.delegation_token_expiry_check_interval_ms,
+        work=_expire_tokens,
     ),
 )

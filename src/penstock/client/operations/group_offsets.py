@@ -43,20 +43,27 @@ _Part: TypeAlias = OffsetFetchResponsePartition | OffsetFetchResponsePartitions
 
 
 def group_offsets(
-    cluster: ClusterClient, group_id: str, *, with_notes: bool = False
+    cluster: ClusterClient,
+    group_id: str,
+    *,
+    with_notes: bool = False,
+    require_stable: bool = False,
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     """Everything that a group has committed, by topic and partition.
 
     `with_notes`: also commits that have no offset (-1) but only metadata, which is no position.
+    `require_stable`: UnstableOffsetCommit while a transaction may still change one (KIP-447).
     """
 
     def ask(node: Node) -> dict[TopicPartition, OffsetAndMetadata]:
         spoken = cluster.node_connection(node.id).versions(ApiKey.OFFSET_FETCH)
         if spoken and spoken[-1] < _MANY_GROUPS_FROM:
-            request = OffsetFetchRequest(group_id=group_id, topics=None)
+            request = OffsetFetchRequest(
+                group_id=group_id, topics=None, require_stable=require_stable
+            )
         else:
             wanted = OffsetFetchRequestGroup(group_id=group_id, topics=None)
-            request = OffsetFetchRequest(groups=[wanted])
+            request = OffsetFetchRequest(groups=[wanted], require_stable=require_stable)
         answer = ask_within(
             cluster, node.id, request, OffsetFetchResponse, version_max=_BY_NAME_MAX
         )

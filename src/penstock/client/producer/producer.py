@@ -341,7 +341,7 @@ class Producer(Generic[SentK, SentV]):
         if record.headers:
             arguments["headers"] = list(record.headers)
         if record.timestamp_ms is not None:
-            arguments["timestamp"] = _checked_time(record.timestamp_ms)
+            arguments["timestamp"] = checked_time(record.timestamp_ms)
         while True:
             try:
                 self._rd.produce(topic, value, key, partition, **arguments)
@@ -436,7 +436,8 @@ class Producer(Generic[SentK, SentV]):
             self._wait_until_told()
 
 
-def _checked_time(timestamp_ms: int) -> int:
+def checked_time(timestamp_ms: int) -> int:
+    """The time as librdkafka takes it; ValueError for one that it takes for something else."""
     # To librdkafka 0 means now, so the first moment of 1970 cannot be told to it.
     if timestamp_ms <= 0:
         raise ValueError(

@@ -176,7 +176,7 @@ class BrokerConnection:
 
         self._renew_at_s = None
         try:
-            lifetime_ms = authenticate(self.security.credentials, self.request)
+            lifetime_ms = authenticate(self.security.credentials, self.request, host=self.host)
         except AuthenticationError as error:
             self.close()
             raise AuthenticationError(f"Authentication at {self.address} failed: {error}") from (

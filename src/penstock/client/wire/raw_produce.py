@@ -72,12 +72,15 @@ class RawProducer:
         *,
         transactional_id: str | None = None,
         add_partitions: Callable[[Sequence[TopicPartition]], None] | None = None,
+        on_stored: Callable[[OutgoingBatch, int], None] | None = None,
     ) -> None:
         self._cluster = cluster
         self._settings = settings
         self._transactional_id = transactional_id
         # None: the broker adds a partition to the transaction when its first batch comes.
         self._add_partitions = add_partitions
+        # Told each batch and the offset of its first record, -1 where the leader does not say.
+        self._on_stored = on_stored
         self._added: set[TopicPartition] = set()
         self._leaders: dict[TopicPartition, int] = {}
         self._counts: dict[str, int] = {}
@@ -103,6 +106,11 @@ class RawProducer:
         if self._under_way is not None:
             under_way, self._under_way = self._under_way, None
             under_way.result()
+
+    def begin_transaction(self) -> None:
+        """The next one begins: partitions have to be added to it anew."""
+        self.flush()
+        self._added.clear()
 
     def close(self) -> None:
         """End the thread; what it is just sending is waited for, and its outcome dropped."""
@@ -216,6 +224,8 @@ class RawProducer:
             return None
         if code in (0, DuplicateSequence.code):
             queue.pop()
+            if self._on_stored is not None and result is not None:
+                self._on_stored(batch, -1 if code else result.base_offset)
             if not queue:
                 del queues[batch.at]
             return None

@@ -6,7 +6,7 @@ from typing import Protocol
 from penstock.client.errors import AuthenticationError
 from penstock.protocol.apis import Request, Response
 from penstock.security.sasl.client_exchange import NONCE_BYTES, client_exchange
-from penstock.security.sasl.client_tokens import Credentials
+from penstock.security.sasl.client_tokens import Proof
 from penstock.security.sasl.outcome import SaslRefused
 
 
@@ -18,9 +18,9 @@ class Ask(Protocol):
         ...
 
 
-def authenticate(credentials: Credentials, ask: Ask) -> int:
-    """Prove who we are; the session's lifetime in ms, 0 for ever (KIP-368)."""
-    exchange = client_exchange(credentials, nonce=secrets.token_urlsafe(NONCE_BYTES))
+def authenticate(proof: Proof, ask: Ask, *, host: str) -> int:
+    """Prove to the broker on this host who we are; the session's ms, 0 for ever (KIP-368)."""
+    exchange = client_exchange(proof, nonce=secrets.token_urlsafe(NONCE_BYTES), host=host)
     question = next(exchange)
     while True:
         answer = ask(question.request, question.version)

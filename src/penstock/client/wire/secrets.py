@@ -13,11 +13,29 @@ from penstock.errors import ConfigError
 
 _FILE, _ENVIRONMENT = "file:", "env:"
 _PATH_SUFFIX = ".location"
+_SECRET_SUFFIXES = (
+    "password",
+    "sasl.jaas.config",
+    "ssl.key.pem",
+    "ssl.keystore.key",
+    "user.info",
+    ".secret",
+    ".token",
+)
 
 
 def resolve_secrets(settings: Mapping[str, str]) -> dict[str, str]:
     """The settings with every `file:` and `env:` replaced by what it names."""
     return {key: _resolved(key, value) for key, value in settings.items()}
+
+
+def without_written_secrets(settings: Mapping[str, str]) -> dict[str, str]:
+    """For what is shown or kept: names of secrets stay, secrets themselves go."""
+    return {
+        key: value
+        for key, value in settings.items()
+        if not key.endswith(_SECRET_SUFFIXES) or value.startswith((_FILE, _ENVIRONMENT))
+    }
 
 
 def resolve_any(settings: Mapping[str, object]) -> dict[str, object]:

@@ -12,8 +12,15 @@ from typing import Self
 from penstock.client.settings import as_bool, as_list, without_effect
 from penstock.client.wire.secrets import resolve_any
 from penstock.errors import ConfigError
-from penstock.security.sasl.client_tokens import MECHANISMS, Credentials
-from penstock.security.sasl.jaas import user_and_password
+from penstock.security.sasl.client_tokens import MECHANISMS, Credentials, Proof
+from penstock.security.sasl.jaas import JaasLogin, login_of
+from penstock.security.sasl.kerberos_login import (
+    GSSAPI,
+    SERVICE_SETTING,
+    KerberosLogin,
+    kerberos_login_of,
+)
+from penstock.security.sasl.plain import PLAIN
 from penstock.security.tls.client_contexts import ClientTls
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -45,6 +52,9 @@ _TLS_KEYS = frozenset(
 _SASL_KEYS = frozenset(
     {
         "sasl.jaas.config",
+        "sasl.kerberos.keytab",
+        "sasl.kerberos.principal",
+        "sasl.kerberos.service.name",
         "sasl.mechanism",
         "sasl.mechanisms",
         "sasl.password",
@@ -52,9 +62,9 @@ _SASL_KEYS = frozenset(
     }
 )
 _ELSEWHERE = {
-    "GSSAPI": "Kerberos needs a ticket service",
     "OAUTHBEARER": "it needs a token service",
 }
+_SERVICE = "kafka"  # librdkafka's default; Kafka has none.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +72,7 @@ class Security:
     """The two layers between a socket and Kafka's protocol; None: without that one."""
 
     tls: ClientTls | None = None
-    credentials: Credentials | None = None
+    credentials: Proof | None = None
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, object]) -> Self:
@@ -88,9 +98,9 @@ def _refuse_unknown(given: Mapping[str, object]) -> None:
         raise ConfigError(f"{key!r} is not served by this client.{hint}")
 
 
-def _credentials(given: Mapping[str, object]) -> Credentials:
+def _credentials(given: Mapping[str, object]) -> Proof:
     mechanism = str(given.get("sasl.mechanism") or given.get("sasl.mechanisms") or "").upper()
-    choice = "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
+    choice = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or GSSAPI"
     if not mechanism:
         raise ConfigError(f"sasl.mechanism is missing: write {choice}")
     if mechanism not in MECHANISMS:
@@ -98,19 +108,49 @@ def _credentials(given: Mapping[str, object]) -> Credentials:
         raise ConfigError(
             f"sasl.mechanism={mechanism} is not served here ({reason}): write {choice}"
         )
-    username, password = _user(given)
-    return Credentials(mechanism=mechanism, username=username, password=password)
+    if mechanism == GSSAPI:
+        return _kerberos(given)
+    login = _login(given)
+    if login.is_token and mechanism == PLAIN:
+        raise ConfigError(
+            "sasl.mechanism=PLAIN takes no delegation token (tokenauth): write SCRAM-SHA-256 or "
+            "SCRAM-SHA-512"
+        )
+    return Credentials(
+        mechanism=mechanism,
+        username=login.username,
+        password=login.password,
+        is_token=login.is_token,
+    )
 
 
-def _user(given: Mapping[str, object]) -> tuple[str, str]:
+def _kerberos(given: Mapping[str, object]) -> KerberosLogin:
+    """From Kafka's line, or from librdkafka's names; without either, the tickets of `kinit`."""
+    service = given.get(SERVICE_SETTING)
+    if "sasl.jaas.config" in given:
+        text = str(given["sasl.jaas.config"])
+        return kerberos_login_of(text, service=str(service) if service else None)
+    keytab, principal = given.get("sasl.kerberos.keytab"), given.get("sasl.kerberos.principal")
+    if keytab and not principal:
+        raise ConfigError("sasl.kerberos.keytab needs sasl.kerberos.principal")
+    return KerberosLogin(
+        service=str(service or _SERVICE),
+        principal=str(principal) if principal else None,
+        keytab=str(keytab) if keytab else None,
+        uses_tickets=not keytab,
+    )
+
+
+def _login(given: Mapping[str, object]) -> JaasLogin:
     if "sasl.username" in given or "sasl.password" in given:
         for key in ("sasl.username", "sasl.password"):
             if key not in given:
                 raise ConfigError(f"{key} is missing")
-        return str(given["sasl.username"]), str(given["sasl.password"])
+        username, password = str(given["sasl.username"]), str(given["sasl.password"])
+        return JaasLogin(username=username, password=password, is_token=False)
     if "sasl.jaas.config" not in given:
         raise ConfigError("sasl.username and sasl.password are missing")
-    return user_and_password(str(given["sasl.jaas.config"]))
+    return login_of(str(given["sasl.jaas.config"]))
 
 
 def _tls(given: Mapping[str, object]) -> ClientTls:

@@ -7,7 +7,7 @@ own epoch (transaction version 2, KIP-890) and with those that do not. Records a
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from penstock.client.errors import BrokerUnreachableError, KafkaTimeoutError
@@ -151,17 +151,33 @@ def note_offset(
     metadata: str,
 ) -> None:
     """Commit an offset for a group within the transaction: it counts if the transaction does."""
+    note_offsets(cluster, open_, group_id=group_id, offsets={at: (offset, metadata)})
+
+
+def note_offsets(
+    cluster: ClusterClient,
+    open_: OpenTransaction,
+    *,
+    group_id: str,
+    offsets: Mapping[TopicPartition, tuple[int, str]],
+) -> None:
+    """The same for many partitions at once, each with its offset and metadata."""
     if not open_.has_own_epoch:
         _add_group(cluster, open_, group_id)
-    partition = TxnOffsetCommitRequestPartition(
-        partition_index=at.partition, committed_offset=offset, committed_metadata=metadata
-    )
+    topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+    for at, (offset, metadata) in offsets.items():
+        partition = TxnOffsetCommitRequestPartition(
+            partition_index=at.partition, committed_offset=offset, committed_metadata=metadata
+        )
+        topics.setdefault(at.topic, []).append(partition)
     request = TxnOffsetCommitRequest(
         transactional_id=open_.transactional_id,
         group_id=group_id,
         producer_id=open_.producer_id,
         producer_epoch=open_.producer_epoch,
-        topics=[TxnOffsetCommitRequestTopic(name=at.topic, partitions=[partition])],
+        topics=[
+            TxnOffsetCommitRequestTopic(name=name, partitions=its) for name, its in topics.items()
+        ],
     )
     version_max = _OFFSETS_VERSION_MAX if open_.has_own_epoch else _OFFSETS_VERSION_BEFORE
 
@@ -171,7 +187,9 @@ def note_offset(
         )
         for topic in answer.topics:
             for part in topic.partitions:
-                _raise_for(part.error_code, f"group {group_id}, {at}")
+                _raise_for(
+                    part.error_code, f"group {group_id}, {topic.name}-{part.partition_index}"
+                )
 
     _persistently(cluster, group_id, CoordinatorKind.GROUP, ask)
 
@@ -206,9 +224,34 @@ def end_all(
     return outcomes
 
 
+def commit_and_go_on(cluster: ClusterClient, open_: OpenTransaction) -> OpenTransaction:
+    """Commit, and who the same producer is in its next transaction.
+
+    Raises when it was not committed, or nobody knows: whoever begins anew finds out.
+    """
+
+    def ask(node: Node) -> OpenTransaction:
+        answer = _ask_for_end(cluster, node, open_, commit=True)
+        _raise_for(answer.error_code, f"transactional id {open_.transactional_id}")
+        if not open_.has_own_epoch or answer.producer_id < 0:
+            return open_
+        return open_._replace(producer_id=answer.producer_id, producer_epoch=answer.producer_epoch)
+
+    return _persistently(cluster, open_.transactional_id, CoordinatorKind.TRANSACTION, ask)
+
+
 def _ask_to_end(
     cluster: ClusterClient, node: Node, open_: OpenTransaction, *, commit: bool
 ) -> bool | ProtocolError:
+    answer = _ask_for_end(cluster, node, open_, commit=commit)
+    if not answer.error_code:
+        return True
+    return _error(answer.error_code, f"transactional id {open_.transactional_id}")
+
+
+def _ask_for_end(
+    cluster: ClusterClient, node: Node, open_: OpenTransaction, *, commit: bool
+) -> EndTxnResponse:
     request = EndTxnRequest(
         transactional_id=open_.transactional_id,
         producer_id=open_.producer_id,
@@ -216,10 +259,7 @@ def _ask_to_end(
         committed=commit,
     )
     version_max = _END_VERSION_MAX if open_.has_own_epoch else _END_VERSION_BEFORE
-    answer = ask_within(cluster, node.id, request, EndTxnResponse, version_max=version_max)
-    if not answer.error_code:
-        return True
-    return _error(answer.error_code, f"transactional id {open_.transactional_id}")
+    return ask_within(cluster, node.id, request, EndTxnResponse, version_max=version_max)
 
 
 def persist(cluster: ClusterClient, attempt: Callable[[], T]) -> T:

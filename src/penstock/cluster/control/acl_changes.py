@@ -5,6 +5,7 @@ there is heard of by the same notices. Whether a rule makes sense was checked be
 """
 
 import logging
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
@@ -28,12 +29,14 @@ from penstock.security.acls.nodes import (
 from penstock.security.acls.rules import AclBinding, ResourcePattern
 
 _NOTICES_KEPT = 100
+_AT_ONCE = 100  # Patterns in one commit.
 _TRIES_MAX = 10
 
 _log = logging.getLogger("penstock.cluster.controller")
 
 _NOTHING: Entries = frozenset()
 _Alter = Callable[[Entries], Entries]
+_Combine = Callable[[Entries, Entries], Entries]  # What there is, and what changes.
 
 
 class AclChanges:
@@ -47,12 +50,42 @@ class AclChanges:
 
     async def add(self, bindings: Iterable[AclBinding]) -> None:
         """A rule that is there already stays."""
-        for resource, entries in _by_resource(bindings).items():
-            await self._alter(resource, lambda current, more=entries: current | more)  # type: ignore[misc]
+        await self._alter_all(_by_resource(bindings), operator.or_)
 
     async def remove(self, bindings: Iterable[AclBinding]) -> None:
-        for resource, entries in _by_resource(bindings).items():
-            await self._alter(resource, lambda current, less=entries: current - less)  # type: ignore[misc]
+        await self._alter_all(_by_resource(bindings), operator.sub)
+
+    async def _alter_all(self, changes: Mapping[ResourcePattern, Entries], alter: _Combine) -> None:
+        """Many at a time: each commit waits for a disk, or for several."""
+        resources = list(changes)
+        for at in range(0, len(resources), _AT_ONCE):
+            some = resources[at : at + _AT_ONCE]
+            if len(some) > 1 and await self._alter_at_once(some, changes, alter):
+                continue
+            for resource in some:
+                await self._alter(resource, lambda now, own=changes[resource]: alter(now, own))  # type: ignore[misc]
+
+    async def _alter_at_once(
+        self,
+        resources: Sequence[ResourcePattern],
+        changes: Mapping[ResourcePattern, Entries],
+        alter: _Combine,
+    ) -> bool:
+        """Whether it could be done; not if somebody wrote without the controller."""
+        known = self._ledger.image.acls
+        after = {one: alter(known.get(one, _NOTHING), changes[one]) for one in resources}
+        after = {one: made for one, made in after.items() if made != known.get(one, _NOTHING)}
+        if not after:
+            return True
+        ops = [op for one, entries in after.items() for op in self._ops(one, entries)]
+        try:
+            await self._writes.commit(ops)
+        except MultiFailed:
+            return False
+        self._note(after)
+        for parent in {encode_notice(one)[0] for one in after}:
+            await self._drop_old_notices(parent)
+        return True
 
     async def _alter(self, resource: ResourcePattern, alter: _Alter) -> None:
         for _ in range(_TRIES_MAX):
@@ -65,7 +98,7 @@ class AclChanges:
             except MultiFailed:
                 await self.look_again([resource])  # Somebody wrote without the controller.
                 continue
-            self._note(resource, after)
+            self._note({resource: after})
             await self._drop_old_notices(encode_notice(resource)[0])
             return
         raise MetaError(
@@ -84,13 +117,15 @@ class AclChanges:
             write = Delete(path, version)
         return [write, Create(f"{parent}/{CHANGE_PREFIX}", notice, sequential=True)]
 
-    def _note(self, resource: ResourcePattern, entries: Entries) -> None:
+    def _note(self, changed: Mapping[ResourcePattern, Entries]) -> None:
         versions = self._ledger.acl_versions
-        if entries:
-            versions[resource] = versions.get(resource, -1) + 1
-        else:
-            versions.pop(resource, None)
-        self._ledger.publish(ImageDelta(acls={resource: entries or None}))
+        for resource, entries in changed.items():
+            if entries:
+                versions[resource] = versions.get(resource, -1) + 1
+            else:
+                versions.pop(resource, None)
+        told = {resource: entries or None for resource, entries in changed.items()}
+        self._ledger.publish(ImageDelta(acls=told))
 
     async def look_again(self, resources: Sequence[ResourcePattern]) -> None:
         """Read the rules of these, and publish those that are not as known."""

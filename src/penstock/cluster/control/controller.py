@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from penstock.cluster import znodes
 from penstock.cluster.control.acl_changes import AclChanges
 from penstock.cluster.control.config_changes import ConfigChanges, EntityOverrides
+from penstock.cluster.control.controller_election import win_election
 from penstock.cluster.control.fenced_writes import FencedWrites
 from penstock.cluster.control.leader_elections import (
     UNCLEAN,
@@ -28,6 +29,7 @@ from penstock.cluster.control.membership import Membership
 from penstock.cluster.control.partition_changes import PartitionChanges
 from penstock.cluster.control.reassignment import Reassignment, Reassignments, lasting_count
 from penstock.cluster.control.settings import ControlSettings, Settings
+from penstock.cluster.control.token_changes import AlterToken, TokenChanges
 from penstock.cluster.image.image import (
     CLUSTER_WIDE,
     ClusterImage,
@@ -41,6 +43,7 @@ from penstock.cluster.image.load import (
     load_acls,
     load_brokers,
     load_configs,
+    load_tokens,
     load_topics,
 )
 from penstock.cluster.producer_ids import allocate_producer_ids
@@ -65,21 +68,17 @@ from penstock.errors import (
 from penstock.meta.deadline import DeadlineStore, StoreTimedOut, acquire_in_time
 from penstock.meta.store import (
     BadVersion,
-    Change,
-    Create,
     Delete,
     MetaError,
     MetaStore,
     MultiFailed,
-    NodeExists,
     NoNode,
     OutcomeUnknown,
     SessionLost,
-    Set,
     StoreUnavailable,
-    WatchKind,
 )
 from penstock.security.acls.rules import AclBinding
+from penstock.security.delegation import TokenInformation
 
 if TYPE_CHECKING:
     from penstock.cluster.image.stream import ImageStream
@@ -95,7 +94,6 @@ __all__ = [
     "ReplicaEnd",
     "TopicToCreate",
     "allocate_producer_ids",
-    "wait_for_vacancy",
 ]
 
 T = TypeVar("T")
@@ -128,6 +126,7 @@ class Controller:
         self._topics = Topics(writes, ledger, random_bytes)
         self._configs = ConfigChanges(writes, ledger)
         self._acls = AclChanges(writes, ledger)
+        self._tokens = TokenChanges(writes, ledger)
         self._reassignments = Reassignments(writes, ledger, self._changes, self._topics)
         self._elections = LeaderElections(ledger, self._changes, settings, ask_ends)
 
@@ -153,17 +152,18 @@ class Controller:
         for a broker that is gone, can be followed step by step. What is as in the image `known`
         so far is taken from there, for then nobody has to look whether it is news.
         """
-        won = await _win(store, broker_id, now_ms)
+        won = await win_election(store, broker_id, now_ms)
         if won is None:
             return None
         epoch, epoch_version = won
         # Fences are read before partitions. Nobody adds a broker whose fence is closed, so the
         # partitions read afterwards show every in-sync set that such a broker is in.
         brokers = await load_brokers(store)
-        topics, configs, acls, (cluster_id, _) = await asyncio.gather(
+        topics, configs, acls, tokens, (cluster_id, _) = await asyncio.gather(
             load_topics(store),
             load_configs(store),
             load_acls(store, is_wanted=settings().with_acls),
+            load_tokens(store, is_wanted=settings().with_tokens),
             store.get(znodes.CLUSTER_ID),
         )
         image = ClusterImage(
@@ -172,7 +172,7 @@ class Controller:
             controller_epoch=epoch,
         )
         ledger = ImageLedger(image, min_insync_replicas=min_insync_replicas, known=known)
-        ledger.fill(topics, configs, brokers, acls)
+        ledger.fill(topics, configs, brokers, acls, tokens)
         writes = FencedWrites(DeadlineStore(store), epoch_version)
         controller = cls(writes, ledger, random_bytes, settings=settings, ask_ends=ask_ends)
         enter(controller)
@@ -277,6 +277,22 @@ class Controller:
     async def hear_of_acls(self) -> None:
         """Act on rules that somebody else wrote to the store."""
         await self._carry_out(self._acls.hear())
+
+    async def create_token(self, token: TokenInformation) -> None:
+        """Let this delegation token open doors from now on."""
+        await self._carry_out(self._tokens.create(token))
+
+    async def alter_token(self, token_id: str, alter: AlterToken) -> TokenInformation | None:
+        """Renew or end a token; what it is then, and None if it is gone."""
+        return await self._carry_out(self._tokens.alter(token_id, alter))
+
+    async def remove_tokens(self, token_ids: Sequence[str]) -> None:
+        """Let these tokens open no doors any more."""
+        await self._carry_out(self._tokens.remove(token_ids))
+
+    async def hear_of_tokens(self) -> None:
+        """Act on tokens that somebody else wrote to the store."""
+        await self._carry_out(self._tokens.hear())
 
     async def alter_reassignments(
         self, wanted: Sequence[Reassignment]
@@ -530,54 +546,3 @@ class Controller:
             raise UnknownServerError(
                 f"Somebody else writes to the metadata store: {error}"
             ) from error
-
-
-async def _win(store: MetaStore, broker_id: int, now_ms: int) -> tuple[int, int] | None:
-    """The new controller epoch and the version of its node, if there was no controller."""
-    while True:
-        data, stat = await store.get(znodes.CONTROLLER_EPOCH)
-        epoch = znodes.decode_controller_epoch(data) + 1
-        node = znodes.encode_controller(broker_id, now_ms)
-        try:
-            await store.multi(
-                [
-                    Create(znodes.CONTROLLER, node, ephemeral=True),
-                    Set(znodes.CONTROLLER_EPOCH, b"%d" % epoch, stat.version),
-                ]
-            )
-        except OutcomeUnknown:
-            if not await _has_won(store, epoch, node):
-                continue
-        except MultiFailed as failure:
-            if isinstance(failure.reason, NodeExists):
-                return None
-            if not isinstance(failure.reason, BadVersion):
-                raise
-            continue
-        return epoch, stat.version + 1
-
-
-async def _has_won(store: MetaStore, epoch: int, written: bytes) -> bool:
-    node, counted = await store.multi_get([znodes.CONTROLLER, znodes.CONTROLLER_EPOCH])
-    if node is None or counted is None:
-        return False
-    is_ours = node[1].owner == store.session_id and node[0] == written
-    return is_ours and counted[0] == b"%d" % epoch
-
-
-async def wait_for_vacancy(store: MetaStore) -> None:
-    """Return when nobody is the controller: `Controller.elect` may try then.
-
-    Raises SessionLost when the session is over.
-    """
-    while True:
-        changed = await store.watch_once(znodes.CONTROLLER, WatchKind.DATA)
-        try:
-            (node,) = await store.multi_get([znodes.CONTROLLER])
-            if node is None:
-                return
-            event = await changed
-        finally:
-            changed.cancel()
-        if event.change is Change.SESSION_LOST:
-            raise SessionLost("the session ended while waiting for a controller election")

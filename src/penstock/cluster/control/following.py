@@ -91,6 +91,12 @@ class _Following:
             self._watch(EXTENDED_CHANGES, children, hear),
         )
 
+    def _token_parts(self) -> tuple[Coroutine[None, None, None], ...]:
+        if not self._settings().with_tokens:
+            return ()
+        hear = self._controller.hear_of_tokens
+        return (self._watch(znodes.DELEGATION_TOKEN_CHANGES, WatchKind.CHILDREN, hear),)
+
     def parts(self) -> tuple[Coroutine[None, None, None], ...]:
         controller, children, data = self._controller, WatchKind.CHILDREN, WatchKind.DATA
         return (
@@ -99,6 +105,7 @@ class _Following:
             self._watch(znodes.TOPICS, children, controller.look_at_topics),
             self._watch(znodes.CONFIG_CHANGES, children, controller.hear_of_configs),
             *self._acl_parts(),
+            *self._token_parts(),
             self._watch(znodes.DELETE_TOPICS, children, self._delete_topics),
             self._watch(znodes.REASSIGN_PARTITIONS, data, self._reassign),
             self._watch(znodes.PREFERRED_ELECTION, data, self._prefer),

@@ -20,6 +20,7 @@ from penstock.cluster.image.load import (
     LoadedAcls,
     LoadedBrokers,
     LoadedConfigs,
+    LoadedTokens,
     LoadedTopics,
 )
 from penstock.security.acls.rules import ResourcePattern
@@ -43,6 +44,7 @@ class ImageLedger:
         self.topic_versions: dict[str, int] = {}
         self.config_versions: dict[ConfigKey, int] = {}
         self.acl_versions: dict[ResourcePattern, int] = {}
+        self.token_versions: dict[str, int] = {}
         self.fences: dict[int, Fence] = {}
         self.unclean_elections = 0  # Partitions given a leader that may lack records.
         self.min_insync_replicas = min_insync_replicas  # This broker's own, until one is stored.
@@ -57,18 +59,21 @@ class ImageLedger:
         configs: LoadedConfigs,
         brokers: LoadedBrokers,
         acls: LoadedAcls,
+        tokens: LoadedTokens,
     ) -> None:
         """Take what the store has; nobody has subscribed yet."""
         self.topic_versions.update(topics.versions)
         self.config_versions.update(configs.versions)
         self.fences.update(brokers.fences)
         self.acl_versions.update(acls.versions)
+        self.token_versions.update(tokens.versions)
         self.publish(
             ImageDelta(
                 brokers=brokers.brokers,
                 topics=topics.topics,
                 configs=configs.configs,
                 acls=acls.acls,
+                tokens=tokens.tokens,
             )
         )
         if self._known is not None:

@@ -16,11 +16,13 @@ class ControlSettings(NamedTuple):
     sweep_every_s: float = 30.0
     deletes_topics: bool = True
     with_acls: bool = False  # Whether brokers have an authorizer that obeys them.
+    with_tokens: bool = False  # Whether brokers give out delegation tokens.
 
     @classmethod
     def of(cls, config: BrokerConfig) -> "ControlSettings":
         return cls(
             with_acls=bool(config.authorizer_class_name),
+            with_tokens=bool(config.delegation_token_secret_key),
             allows_unclean_election=config.unclean_leader_election_enable,
             balances_leaders=config.auto_leader_rebalance_enable,
             balance_every_s=float(config.leader_imbalance_check_interval_seconds),

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from penstock.security.acls.index import Entries
 from penstock.security.acls.rules import ResourcePattern
+from penstock.security.delegation import TokenInformation
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -82,9 +83,17 @@ class ImageDelta:
     partitions: Mapping[PartitionKey, PartitionImage] = field(default_factory=dict)
     configs: Mapping[ConfigKey, Mapping[str, str] | None] = field(default_factory=dict)
     acls: Mapping[ResourcePattern, Entries | None] = field(default_factory=dict)
+    tokens: Mapping[str, TokenInformation | None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.brokers or self.topics or self.partitions or self.configs or self.acls)
+        return bool(
+            self.brokers
+            or self.topics
+            or self.partitions
+            or self.configs
+            or self.acls
+            or self.tokens
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +109,7 @@ class ClusterImage:
     topic_names_by_id: Mapping[bytes, str] = field(default_factory=dict)
     configs: Mapping[ConfigKey, Mapping[str, str]] = field(default_factory=dict)
     acls: Mapping[ResourcePattern, Entries] = field(default_factory=dict)
+    tokens: Mapping[str, TokenInformation] = field(default_factory=dict)  # By id.
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         found = self.topics.get(topic)
@@ -133,6 +143,7 @@ class ClusterImage:
             topic_names_by_id=names,
             configs=_updated(self.configs, delta.configs),
             acls=_updated(self.acls, delta.acls),
+            tokens=_updated(self.tokens, delta.tokens),
         )
 
 
@@ -147,6 +158,7 @@ def sharing(known: ClusterImage, image: ClusterImage) -> ClusterImage:
         topics={n: _shared(known.topics.get(n), topic) for n, topic in image.topics.items()},
         configs=known.configs if known.configs == image.configs else image.configs,
         acls=known.acls if known.acls == image.acls else image.acls,
+        tokens=known.tokens if known.tokens == image.tokens else image.tokens,
     )
 
 

@@ -17,6 +17,7 @@ from penstock.cluster.image.image import (
     PartitionState,
     TopicImage,
 )
+from penstock.cluster.token_nodes import read_token, token_path
 from penstock.cluster.znodes import BrokerNode, FenceNode, FenceState, NodeUnreadable, TopicNode
 from penstock.meta.store import MetaStore, Node
 from penstock.security.acls.index import Entries
@@ -26,6 +27,7 @@ from penstock.security.acls.nodes import (
     resource_of_path,
 )
 from penstock.security.acls.rules import ResourcePattern
+from penstock.security.delegation import TokenInformation
 
 PATHS_PER_READ = 5000  # Keeps one answer of a ZooKeeper below its usual size limit.
 
@@ -52,6 +54,11 @@ class LoadedConfigs(NamedTuple):
 class LoadedAcls(NamedTuple):
     acls: Mapping[ResourcePattern, Entries]
     versions: Mapping[ResourcePattern, int]
+
+
+class LoadedTokens(NamedTuple):
+    tokens: Mapping[str, TokenInformation]
+    versions: Mapping[str, int]
 
 
 class Fence(NamedTuple):
@@ -176,6 +183,22 @@ async def load_acls(store: MetaStore, *, is_wanted: bool) -> LoadedAcls:
         if entries := decode_entries(node[0]):
             acls[resource] = entries
     return LoadedAcls(acls=acls, versions=versions)
+
+
+async def load_tokens(store: MetaStore, *, is_wanted: bool) -> LoadedTokens:
+    if not is_wanted:
+        return LoadedTokens(tokens={}, versions={})
+    ids = await store.children(znodes.DELEGATION_TOKENS)
+    paths = [token_path(token_id) for token_id in ids]
+    tokens: dict[str, TokenInformation] = {}
+    versions: dict[str, int] = {}
+    for token_id, path, node in zip(ids, paths, await read_nodes(store, paths), strict=True):
+        if node is None:
+            continue
+        versions[token_id] = node[1].version
+        if token := read_token(path, node[0]):
+            tokens[token_id] = token
+    return LoadedTokens(tokens=tokens, versions=versions)
 
 
 async def _clients_of_users(store: MetaStore, users: Sequence[str]) -> list[ConfigKey]:

@@ -33,6 +33,8 @@ from penstock.security.acls.rules import (
     PatternType,
     ResourcePattern,
 )
+from penstock.security.delegation import TokenInformation
+from penstock.security.principals import Principal, PrincipalUnreadable
 
 PAYLOAD_BYTES_MAX = 256 * 1024 * 1024  # Of JSON: some millions of partitions.
 
@@ -41,6 +43,8 @@ _DEFLATE_FROM_BYTES = 16 * 1024
 _DEFLATE_LEVEL = 1  # Brokers are near each other: the gain is in bytes copied, not in the link.
 
 _DISTINCT = "looks"  # The key of the list of distinct partitions.
+
+_UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError, PrincipalUnreadable)
 
 _json_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True).encode
 
@@ -57,6 +61,7 @@ def encode_image(image: ClusterImage) -> bytes:
             "topics": [_topic_value(topic, distinct) for topic in image.topics.values()],
             "configs": [[*key, config] for key, config in image.configs.items()],
             **_acls_value(image.acls),
+            **_tokens_value(image.tokens),
             _DISTINCT: distinct.values,
         }
     )
@@ -78,8 +83,9 @@ def decode_image(data: bytes) -> ClusterImage:
             topic_names_by_id={topic.topic_id: topic.name for topic in topics},
             configs={(kind, name): config for kind, name, config in value["configs"]},
             acls={one: found for one, found in _acls(value.get("acls", ())).items() if found},
+            tokens={token[0]: _token(token) for token in value.get("tokens", ())},
         )
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise MalformedMessage(f"not a cluster image: {error!r}") from error
 
 
@@ -96,7 +102,7 @@ def decode_deltas(data: bytes) -> list[ImageDelta]:
     try:
         distinct = [_partition(one) for one in value[_DISTINCT]]
         return [_delta(delta, distinct) for delta in value["deltas"]]
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise MalformedMessage(f"not changes of a cluster image: {error!r}") from error
 
 
@@ -212,6 +218,7 @@ def _delta_value(delta: ImageDelta, distinct: _DistinctPartitions) -> dict[str, 
         "partitions": by_topic,
         "configs": [[*key, config] for key, config in delta.configs.items()],
         **_acls_value(delta.acls),
+        **_tokens_value(delta.tokens),
     }
 
 
@@ -233,6 +240,10 @@ def _delta(value: Mapping[str, Any], distinct: Sequence[PartitionImage]) -> Imag
         partitions=partitions,
         configs=configs,
         acls=_acls(value.get("acls", ())),
+        tokens={
+            **{token[0]: _token(token) for token in value.get("tokens", ())},
+            **dict.fromkeys(value.get("gone_tokens", ())),
+        },
     )
 
 
@@ -265,3 +276,36 @@ def _acls(value: Sequence[Any]) -> dict[ResourcePattern, Entries | None]:
             or None
         )
     return found
+
+
+def _tokens_value(tokens: Mapping[str, TokenInformation | None]) -> dict[str, list[object]]:
+    """Left out where there are none, as in most clusters."""
+    listed: list[object] = [
+        [
+            token.token_id,
+            str(token.owner),
+            str(token.requester),
+            [str(renewer) for renewer in token.renewers],
+            token.issued_ms,
+            token.max_ms,
+            token.expires_ms,
+        ]
+        for token in tokens.values()
+        if token is not None
+    ]
+    gone: list[object] = [token_id for token_id, token in tokens.items() if token is None]
+    found = {"tokens": listed, "gone_tokens": gone}
+    return {name: value for name, value in found.items() if value}
+
+
+def _token(value: Sequence[Any]) -> TokenInformation:
+    token_id, owner, requester, renewers, issued_ms, max_ms, expires_ms = value
+    return TokenInformation(
+        token_id=str(token_id),
+        owner=Principal.parse(owner),
+        requester=Principal.parse(requester),
+        renewers=tuple(Principal.parse(renewer) for renewer in renewers),
+        issued_ms=int(issued_ms),
+        max_ms=int(max_ms),
+        expires_ms=int(expires_ms),
+    )

@@ -27,6 +27,10 @@ SETTINGS: Final = (
     # Authorisation.
     Setting("authorizer.class.name", STRING, "", None, LOW, READ_ONLY,
             ACTS, "The class that decides who may do what; empty: everybody may."),
+    Setting("penstock.audit.topic", STRING, "", None, LOW, READ_ONLY,
+            ACTS, "The topic that gets what the authorizer denied, as JSON; empty: none."),
+    Setting("penstock.audit.allowed", BOOLEAN, False, None, LOW, READ_ONLY,
+            ACTS, "Whether that topic gets what was allowed as well."),
     Setting("principal.builder.class", CLASS,
             "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
             None, MEDIUM, PER_BROKER,
@@ -37,15 +41,15 @@ SETTINGS: Final = (
             ACTS, "How long an authentication lasts; 0: as long as the connection."),
     # Delegation tokens.
     Setting("delegation.token.secret.key", PASSWORD, None, None, MEDIUM, READ_ONLY,
-            INERT, "The secret that signs delegation tokens; the same on all brokers."),
+            ACTS, "The secret that signs delegation tokens; the same on all brokers."),
     Setting("delegation.token.master.key", PASSWORD, None, None, MEDIUM, READ_ONLY,
-            INERT, "The older name of delegation.token.secret.key. Deprecated."),
+            ACTS, "The older name of delegation.token.secret.key. Deprecated."),
     Setting("delegation.token.max.lifetime.ms", LONG, 604_800_000, Bounds(1), MEDIUM, READ_ONLY,
-            INERT, "How long a token can be renewed at most."),
+            ACTS, "How long a token can be renewed at most."),
     Setting("delegation.token.expiry.time.ms", LONG, 86_400_000, Bounds(1), MEDIUM, READ_ONLY,
-            INERT, "How long a token lives without renewal."),
+            ACTS, "How long a token lives without renewal."),
     Setting("delegation.token.expiry.check.interval.ms", LONG, 3_600_000, Bounds(1), LOW, READ_ONLY,
-            INERT, "How often expired tokens are removed."),
+            ACTS, "How often expired tokens are removed."),
     # Secrets in the metadata store.
     Setting("password.encoder.secret", PASSWORD, None, None, MEDIUM, READ_ONLY,
             INERT, "The secret that encrypts passwords set dynamically."),
@@ -105,8 +109,8 @@ SETTINGS: Final = (
     Setting("ssl.principal.mapping.rules", STRING, "DEFAULT", None, LOW, READ_ONLY,
             ACTS, "How the name in a certificate becomes a user."),
     Setting("ssl.allow.dn.changes", BOOLEAN, False, None, LOW, READ_ONLY,
-            INERT, "Whether a renewed certificate may have another name."),
+            ACTS, "Whether a renewed certificate may have another name."),
     Setting("ssl.allow.san.changes", BOOLEAN, False, None, LOW, READ_ONLY,
-            INERT, "Whether a renewed certificate may have other host names."),
+            ACTS, "Whether a renewed certificate may have other host names."),
 )
 # fmt: on

@@ -77,6 +77,8 @@ SETTINGS: Final = (
             ACTS, "How long a connection may be silent before it is closed."),
     Setting("connection.failed.authentication.delay.ms", INT, 100, Bounds(0), LOW, READ_ONLY,
             ACTS, "How long a failed authentication waits for its answer."),
+    Setting("penstock.handshake.timeout.ms", INT, 30_000, Bounds(100, 600_000), LOW, READ_ONLY,
+            ACTS, "How long a newcomer may take for TLS and SASL together."),
     Setting("max.connections", INT, INT_MAX, Bounds(0), MEDIUM, CLUSTER_WIDE,
             ACTS, "How many connections the broker holds at a time."),
     Setting("max.connections.per.ip", INT, INT_MAX, Bounds(0), MEDIUM, CLUSTER_WIDE,

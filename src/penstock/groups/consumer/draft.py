@@ -13,9 +13,10 @@ from penstock.coordination.machine import KeyValue
 from penstock.groups.consumer import records
 from penstock.groups.consumer.member import ConsumerMember
 from penstock.groups.consumer.reconcile import Goal, Owned, reconcile
-from penstock.groups.consumer.records import Change, encoded
+from penstock.groups.consumer.records import Change, Resolved, encoded
 from penstock.groups.consumer.state import GroupState
 from penstock.groups.consumer.view import ClusterView
+from penstock.groups.surroundings import VisibleTopics
 
 _PATTERNS_REST_MS: Final = 10_000  # Between two look-ups of patterns in one group.
 
@@ -34,6 +35,9 @@ class Draft:
         self.state = state  # Copied before its first change.
         self.records: list[KeyValue] = list(records)  # What another kind of group leaves behind.
         self.seen_image = seen_image  # The topics that the metadata hash is of; None: not known.
+        # What the sender of the request at hand may know of. None: nobody asks, and no pattern is
+        # looked up, for it could match topics that its members must not know of.
+        self.visible: VisibleTopics | None = None
         self._view = view
         self._is_own = False
 
@@ -133,19 +137,23 @@ class Draft:
             self.add([records.pattern(self.group_id, pattern, None)])
 
     def _resolve_new(self, pattern: str) -> None:
-        if pattern and pattern not in self.state.patterns:
-            resolved = self._view.resolve(pattern)
+        if pattern and pattern not in self.state.patterns and self.visible is not None:
+            resolved = _seen(self._view.resolve(pattern), self.visible)
             self.add([records.pattern(self.group_id, pattern, resolved)])
 
     def _refresh_patterns(self) -> bool:
         """Look them up again from time to time; whether any matches other topics by now."""
-        if not self.state.patterns:
+        visible = self.visible
+        if not self.state.patterns or visible is None:
             return False
         oldest_ms = min(resolved.at_ms for resolved in self.state.patterns.values())
         age_ms = self._view.now_ms() - oldest_ms
         if age_ms <= _PATTERNS_REST_MS:
             return False
-        found = {p: self._view.resolve_again(p, r) for p, r in self.state.patterns.items()}
+        found = {
+            p: _seen(self._view.resolve_again(p, r), visible)
+            for p, r in self.state.patterns.items()
+        }
         has_other_topics = any(r.topics != self.state.patterns[p].topics for p, r in found.items())
         if has_other_topics or age_ms > self._view.config.group_consumer_regex_refresh_interval_ms:
             self.add(records.pattern(self.group_id, p, found[p]) for p in sorted(found))
@@ -219,3 +227,8 @@ class Draft:
         if after != member:
             self.add([records.current(self.group_id, after)])
         return after
+
+
+def _seen(resolved: Resolved, visible: VisibleTopics) -> Resolved:
+    """Without the topics that whoever had the pattern looked up must not know of."""
+    return resolved._replace(topics=frozenset(visible(resolved.topics)))

@@ -69,6 +69,7 @@ class ConsumerGroups:
         if request.member_epoch in (LEAVING, LEAVING_FOR_A_WHILE):
             return self._leave(request)
         group, draft = self._group_of(request)
+        draft.visible = caller.visible
         check_size(draft.state, request.member_id, self._view.config.group_consumer_max_size)
         owned = _owned(request)
         before = self._member_of(request, draft, owned)

@@ -5,6 +5,7 @@ The secret of the session goes down a pipe that no other program inherits, never
 command line. What the guardian does is process.py.
 """
 
+import json
 import logging
 import os
 import subprocess
@@ -12,21 +13,23 @@ import sys
 from pathlib import Path
 
 from penstock.meta.zookeeper.address import ZkAddress, parse_address
+from penstock.security.tls.contexts import TlsSettings
 
 _log = logging.getLogger("penstock.meta.guardian")
 _PROGRAM = Path(__file__).with_name("process.py")
 
 
-def spawn_guardian(connect: str) -> "Guardian":
+def spawn_guardian(connect: str, tls: TlsSettings | None = None) -> "Guardian":
     """A guardian for this process, which has no session to watch yet."""
-    return Guardian(parse_address(connect))
+    return Guardian(parse_address(connect), tls)
 
 
 class Guardian:
     """A process beside ours. That it dies is harmless: the next session gets another."""
 
-    def __init__(self, address: ZkAddress) -> None:
+    def __init__(self, address: ZkAddress, tls: TlsSettings | None = None) -> None:
         self._address = address
+        self._tls = None if tls is None else json.dumps(tls.portable())
         self._start()
 
     @property
@@ -68,9 +71,13 @@ class Guardian:
             )
         finally:
             os.close(hears)
+        if self._tls is not None:
+            self._say(f"tls {self._tls}")
 
     def _say(self, line: str) -> None:
+        rest = f"{line}\n".encode()
         try:
-            os.write(self._pipe, f"{line}\n".encode())
+            while rest:
+                rest = rest[os.write(self._pipe, rest) :]
         except BrokenPipeError:
             _log.warning("The guardian (process %d) is gone; sessions end by timeout", self.pid)

@@ -4,7 +4,8 @@ It is run as a file by an interpreter without packages, so it uses the standard 
 little memory. The broker tells it on standard input which session to watch; when the broker is
 dead, it takes that session over and closes it, which removes the broker's ephemeral nodes within
 milliseconds instead of a session timeout. When the broker released the session before, it does
-nothing. That it dies itself costs nothing but that speed.
+nothing. That it dies itself costs nothing but that speed. Where ZooKeeper wants TLS, the broker has
+told with which keys; they stay in memory.
 """
 
 import os
@@ -13,6 +14,10 @@ import socket
 import struct
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # TLS is loaded when it is needed, which is hardly ever.
+    import ssl
 
 ATTEMPTS_S_MAX = 60.0  # No session waits for longer; one that is shorter bounds it further.
 ANSWER_S = 0.25  # For the first answer; each further round waits twice as long.
@@ -26,11 +31,12 @@ Server = tuple[str, int]
 def main(arguments: list[str]) -> int:
     """Arguments: the broker's process id, then host and port of each ZooKeeper server."""
     broker, *words = arguments
-    session = session_left_by(int(broker))
+    heard = heard_from(int(broker))
+    session = last_session(heard)
     if session is None:
         return 0
     servers = [(host, int(port)) for host, port in zip(words[::2], words[1::2], strict=True)]
-    is_ended = end_session(session, servers)
+    is_ended = end_session(session, servers, tls_context(heard))
     outcome = "ended" if is_ended else "could not end"
     print(
         f"The guardian of process {broker}, which is dead, {outcome} its ZooKeeper session "
@@ -40,8 +46,8 @@ def main(arguments: list[str]) -> int:
     return 0 if is_ended else 1
 
 
-def session_left_by(broker: int) -> Session | None:
-    """Wait for the end of the broker; its session, unless it released it in good order.
+def heard_from(broker: int) -> bytes:
+    """Wait for the end of the broker; all that it said.
 
     The end shows in two ways: the pipe closes, or the process is gone. Some other process may
     have inherited the pipe, so the first alone would not do.
@@ -57,7 +63,7 @@ def session_left_by(broker: int) -> Session | None:
             said = os.read(0, 4096)
             heard += said
             is_alive = is_alive and bool(said)
-    return last_session(heard + _rest_of_input())
+    return heard + _rest_of_input()
 
 
 def last_session(heard: bytes) -> Session | None:
@@ -69,14 +75,50 @@ def last_session(heard: bytes) -> Session | None:
     return int(words[1]), bytes.fromhex(words[2].decode()), int(words[3])
 
 
-def end_session(session: Session, servers: list[Server]) -> bool:
+def tls_context(heard: bytes) -> "ssl.SSLContext | None":
+    """TLS as the broker told it, in its first line; None: ZooKeeper is asked in plain text."""
+    line = heard.partition(b"\n")[0]
+    if not line.startswith(b"tls "):
+        return None
+    import json
+    import ssl
+
+    told = json.loads(line[4:])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = told["checks_host"]
+    context.minimum_version = ssl.TLSVersion(told["lowest"])
+    context.maximum_version = ssl.TLSVersion(told["highest"])
+    if told["ciphers"]:
+        context.set_ciphers(told["ciphers"])
+    if told["trusted"] is None:
+        context.load_default_certs()
+    else:
+        context.load_verify_locations(cadata=told["trusted"])
+    if told["key"] is not None:
+        _show(context, told["key"].encode())
+    return context
+
+
+def _show(context: "ssl.SSLContext", key_and_chain: bytes) -> None:
+    """Python takes keys from files alone: this one is memory, and has no name."""
+    descriptor = os.memfd_create("key")
+    try:
+        os.write(descriptor, key_and_chain)
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
+def end_session(
+    session: Session, servers: list[Server], context: "ssl.SSLContext | None" = None
+) -> bool:
     """Ask one server after the other; False: none could be asked in time."""
     give_up_s = time.monotonic() + min(session[2] / 1000, ATTEMPTS_S_MAX)
     answer_s = ANSWER_S
     while True:
         for server in servers:
             try:
-                _close_at(server, session, answer_s)
+                _close_at(server, session, answer_s, context)
                 return True
             except (OSError, struct.error):
                 continue
@@ -107,15 +149,28 @@ def _rest_of_input() -> bytes:
     return rest
 
 
-def _close_at(server: Server, session: Session, answer_s: float) -> None:
+def _close_at(
+    server: Server, session: Session, answer_s: float, context: "ssl.SSLContext | None"
+) -> None:
     session_id, password, timeout_ms = session
-    with socket.create_connection(server, timeout=answer_s) as connection:
+    with _connected(server, answer_s, context) as connection:
         # Protocol 0, no transaction seen, timeout, session, password, not read-only.
         hello = struct.pack(">iqiqi", 0, 0, timeout_ms, session_id, len(password)) + password
         answer = _ask(connection, hello + b"\0")
         _, granted_ms = struct.unpack_from(">ii", answer)
         if granted_ms > 0:  # Otherwise the session is over already.
             _ask(connection, struct.pack(">ii", 1, _CLOSE))
+
+
+def _connected(server: Server, answer_s: float, context: "ssl.SSLContext | None") -> socket.socket:
+    plain = socket.create_connection(server, timeout=answer_s)
+    if context is None:
+        return plain
+    try:
+        return context.wrap_socket(plain, server_hostname=server[0])
+    except BaseException:
+        plain.close()
+        raise
 
 
 def _ask(connection: socket.socket, request: bytes) -> bytes:

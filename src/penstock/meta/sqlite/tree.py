@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from penstock.errors import ConfigError
 from penstock.meta.store import (
@@ -98,12 +98,14 @@ Changed = tuple[str, Change]  # A path, and what happened to the node there.
 class SqliteTree:
     """An open file. Raises ConfigError when it cannot be opened, MetaError afterwards."""
 
+    BUSY_S: ClassVar[float] = 0.0  # How long another process may keep this one from the file.
+
     def __init__(self, path: Path, make_room: Callable[[], bool] = lambda: False) -> None:
         self.path = path
         self._make_room = make_room  # Whether a full disk has some now that it had not before.
         with self._errors_as_ours():
             self._db = sqlite3.connect(
-                path, isolation_level=None, timeout=0, check_same_thread=False
+                path, isolation_level=None, timeout=self.BUSY_S, check_same_thread=False
             )
         try:
             with self._errors_as_ours():
@@ -179,9 +181,10 @@ class SqliteTree:
                 "DELETE FROM nodes WHERE owner = ? AND owner <> 0 RETURNING parent, name",
                 (session_id,),
             ).fetchall()
+            changed = [(f"{parent}/{name}", Change.DELETED) for parent, name in rows]
             if rows:
-                self._next_zxid()
-        return [(f"{parent}/{name}", Change.DELETED) for parent, name in rows]
+                self._note_changes(self._next_zxid(), changed)
+        return changed
 
     def get(self, path: str) -> Node:
         node = self.multi_get((path,))[0]
@@ -190,17 +193,16 @@ class SqliteTree:
         return node
 
     def multi_get(self, paths: Sequence[str]) -> list[Node | None]:
-        # The one thread and the exclusive lock make this a single moment without a transaction.
-        with self._errors_as_ours():
+        with self._errors_as_ours(), self._moment():
             return [self._find(path) for path in paths]
 
     def children(self, path: str) -> list[str]:
-        with self._errors_as_ours():
+        with self._errors_as_ours(), self._moment():
             self._stat(path)
             return [name for (name,) in self._db.execute(_CHILDREN, (path.rstrip("/"),))]
 
     def exists(self, path: str) -> bool:
-        with self._errors_as_ours():
+        with self._errors_as_ours(), self._moment():
             return self._db.execute(_STAT, parent_and_name(path)).fetchone() is not None
 
     def multi(self, ops: Sequence[Op], session_id: int) -> tuple[list[Result], list[Changed]]:
@@ -218,7 +220,16 @@ class SqliteTree:
                     results.append(self._apply(op, zxid, session_id, changed))
                 except OpFailed as reason:
                     raise MultiFailed(index, op, reason) from reason
+            self._note_changes(zxid, changed)
         return results, changed
+
+    def _note_changes(self, zxid: int, changed: Sequence[Changed]) -> None:
+        """Inside the transaction: write down what it changes, for those who cannot be told."""
+
+    @contextmanager
+    def _moment(self) -> Iterator[None]:
+        """All reads inside see one state: here by the one thread and the exclusive lock."""
+        yield
 
     def _find(self, path: str) -> Node | None:
         row = self._db.execute(_GET, parent_and_name(path)).fetchone()

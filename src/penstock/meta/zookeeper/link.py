@@ -12,6 +12,7 @@ before the watches are placed again, and to open another session by itself when 
 import asyncio
 import logging
 import socket
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -20,12 +21,12 @@ from typing import Any, NamedTuple
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss, KazooException
-from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.states import Callback, EventType, KazooState, WatchedEvent
 from kazoo.retry import KazooRetry
 
 from penstock.meta.store import SessionState
 from penstock.meta.zookeeper.address import ZkAddress
+from penstock.meta.zookeeper.tls import TlsHandler
 
 _log = logging.getLogger("penstock.meta.zookeeper")
 # kazoo tells every attempt to connect, twice a second while a server is away. What matters of it
@@ -93,7 +94,12 @@ class ZkLink:
     """One session's connections, one after the other. `send`, `hold`, `stop` suit any thread."""
 
     def __init__(
-        self, address: ZkAddress, *, session_timeout_ms: int, tell: Callable[[Told], None]
+        self,
+        address: ZkAddress,
+        *,
+        session_timeout_ms: int,
+        tell: Callable[[Told], None],
+        context: ssl.SSLContext | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._tell = tell
@@ -104,7 +110,7 @@ class ZkLink:
         self._lock = threading.Lock()
         self._generation = 0
         self._is_over = False
-        self._handler = _Handler(session_timeout_ms / 1000, len(address.servers))
+        self._handler = _Handler(session_timeout_ms / 1000, len(address.servers), context)
         self._client = KazooClient(
             hosts=address.hosts,
             timeout=session_timeout_ms / 1000,
@@ -200,15 +206,15 @@ class ZkLink:
                 call.set_exception(ConnectionLoss())
 
 
-class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types.
+class _Handler(TlsHandler):
     """How kazoo runs callbacks and connects: at once on its one thread, and only if it may.
 
     kazoo's own handler has a thread for answers and another for watches, between which the order
     is lost. This one is never "running", which lets kazoo call back where it stands.
     """
 
-    def __init__(self, session_s: float, server_count: int) -> None:
-        super().__init__()
+    def __init__(self, session_s: float, server_count: int, context: ssl.SSLContext | None) -> None:
+        super().__init__(context)
         # kazoo waits a whole session for a silent server, be it for the connection or for the
         # session. The others must have their turn before, or the same one again: a server that
         # was about to start or to stop took the connection, and will never answer on it.
@@ -232,11 +238,11 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has n
             raise ConnectionAbortedError("this session makes no connection now")
         options["timeout"] = self._connect_s
         try:
-            made: socket.socket = super().create_connection(*args, **options)
+            made = super().create_connection(*args, **options)
         except OSError as error:
             self.last_error = f"{options['address'][0]}:{options['address'][1]}: {error}"
             raise
-        self.last_error = "a server took the connection, but gave no session: has it a quorum?"
+        self.last_error = f"a server took the connection, but gave no session: {_why(made)}"
         self._socket = made
         self._is_greeting = True
         if self._held.is_set():
@@ -264,4 +270,12 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has n
         if self._socket is None:
             return
         with suppress(OSError):  # It is closed already.
-            self._socket.shutdown(socket.SHUT_RDWR)
+            # Not the method of a socket with TLS, which would go on in plain text.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+def _why(connection: socket.socket) -> str:
+    """What to look at, where a server does not tell why it is silent."""
+    if isinstance(connection, ssl.SSLSocket):
+        return "has it a quorum, and does it believe our certificate?"
+    return "has it a quorum, and is this not its port for TLS?"

@@ -13,7 +13,6 @@ from kazoo import exceptions
 from kazoo.client import KazooClient
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import WatchedEvent
-from kazoo.security import ACL, Id
 
 from penstock.meta.store import (
     ANY_VERSION,
@@ -29,6 +28,9 @@ from penstock.meta.store import (
     check_path,
 )
 from penstock.meta.zookeeper.address import ZkAddress, parse_address
+from penstock.meta.zookeeper.grants import Grant, access_list
+from penstock.meta.zookeeper.tls import TlsHandler
+from penstock.security.tls.contexts import TlsSettings
 
 CONNECT_S = 10.0
 
@@ -59,34 +61,38 @@ class NodeStat(NamedTuple):
     pzxid: int
 
 
-class Grant(NamedTuple):
-    """One entry of a node's access list: who, known by which scheme, may do what."""
-
-    scheme: str
-    identity: str
-    permissions: int  # A bit for each of RIGHTS, the first the lowest.
-
-
-RIGHTS = "rwcda"  # Read, write, create, delete, administer.
 Seen = Callable[[str, str], None]  # Called once, from another thread: what happened, to which node.
 
 
 class ZkNodes:
     """A session of its own; paths are below the chroot of the address."""
 
-    def __init__(self, connect: str, *, connect_s: float = CONNECT_S) -> None:
+    def __init__(
+        self,
+        connect: str,
+        *,
+        connect_s: float = CONNECT_S,
+        session_s: float | None = None,
+        tls: TlsSettings | None = None,
+    ) -> None:
+        """With a session of `session_s`, or as long as the connection may take."""
         address = parse_address(connect)
         _refuse_silence(address, connect, connect_s)
         # kazoo warns of a missing chroot by a Python warning; our paths are full ones instead.
         self._full = address.full
         self._own = address.own
-        self._client = KazooClient(hosts=address.hosts, timeout=connect_s, logger=_log)
+        self._client = KazooClient(
+            hosts=address.hosts,
+            timeout=session_s or connect_s,
+            handler=TlsHandler(tls.client_context() if tls else None),
+            logger=_log,
+        )
         try:
             self._client.start(connect_s)
         except KazooTimeoutError:
             raise StoreUnavailable(
                 f"No ZooKeeper at {connect} gave a session within {connect_s:g} s. "
-                "Is it running, and is the address right?"
+                "Is it running, is the address right, and does one of you speak TLS?"
             ) from None
 
     def children(self, path: str, on_change: Seen | None = None) -> list[str]:
@@ -115,7 +121,7 @@ class ZkNodes:
             path,
             self._client.create,
             data,
-            acl=_access_list(grants) or None,
+            acl=access_list(grants) or None,
             ephemeral=is_ephemeral,
             sequence=is_sequential,
         )
@@ -128,7 +134,7 @@ class ZkNodes:
     def set_grants(
         self, path: str, grants: Sequence[Grant], version: int = ANY_VERSION
     ) -> NodeStat:
-        return NodeStat(*self._ask(path, self._client.set_acls, _access_list(grants), version))
+        return NodeStat(*self._ask(path, self._client.set_acls, access_list(grants), version))
 
     def identify(self, scheme: str, credential: str) -> None:
         """Show ZooKeeper who this is, for what is granted to some alone."""
@@ -177,10 +183,6 @@ class ZkNodes:
             ) from error
         with _errors_as_ours(path):
             return call(self._full(path), *words, **options)
-
-
-def _access_list(grants: Sequence[Grant]) -> list[ACL]:
-    return [ACL(one.permissions, Id(one.scheme, one.identity)) for one in grants]
 
 
 def _refuse_silence(address: ZkAddress, connect: str, connect_s: float) -> None:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from kazoo import exceptions
 from kazoo.protocol import serialization as wire
-from kazoo.security import OPEN_ACL_UNSAFE
 
+from penstock.meta.access import Access
 from penstock.meta.store import (
     BadVersion,
     Check,
@@ -31,6 +31,7 @@ from penstock.meta.store import (
     Stat,
 )
 from penstock.meta.zookeeper.address import ZkAddress
+from penstock.meta.zookeeper.grants import GRANTS, access_list
 
 _EPHEMERAL, _SEQUENTIAL = 1, 2
 _END: bytes = wire.multiheader_struct.pack(-1, True, -1)
@@ -46,6 +47,13 @@ _NOT_THE_CAUSE = (exceptions.RolledBackError, exceptions.RuntimeInconsistency)
 
 
 Answer = TypeVar("Answer")
+AccessOf = Callable[[str], Access]  # By the path of a node to be made.
+_LISTS = {access: access_list(grants) for access, grants in GRANTS.items()}
+
+
+def all_open(_path: str) -> Access:
+    """Without access control everybody may do everything."""
+    return Access.OPEN
 
 
 class Multi:
@@ -53,8 +61,11 @@ class Multi:
 
     type = 14
 
-    def __init__(self, ops: Sequence[Op], address: ZkAddress) -> None:
+    def __init__(
+        self, ops: Sequence[Op], address: ZkAddress, access_of: AccessOf = all_open
+    ) -> None:
         self._ops = ops
+        self._access_of = access_of
         self._address = address
         self.sent_bytes: int | None = None  # None: it was certainly not sent.
 
@@ -62,7 +73,7 @@ class Multi:
         """Called by kazoo's thread right before it writes to the socket."""
         parts = bytearray()
         for op in self._ops:
-            item = _on_the_wire(op, self._address.full(op.path))
+            item = _on_the_wire(op, self._address.full(op.path), self._access_of)
             parts += wire.multiheader_struct.pack(item.type, False, -1) + item.serialize()
         self.sent_bytes = len(parts)
         return bytes(parts + _END)
@@ -94,6 +105,8 @@ class Multi:
     def _failed(self, index: int, error: Exception) -> MetaError:
         op = self._ops[index]
         reason = _FAILURES.get(type(error))
+        if isinstance(error, exceptions.NoAuthError):
+            return no_right(op.path)
         if reason is None:
             return MetaError(f"ZooKeeper refused {type(op).__name__} {op.path}: {error!r}")
         return MultiFailed(index, op, reason(op.path))
@@ -124,9 +137,19 @@ class MultiRead:
 def nodes_found(answers: Sequence[Node | Exception]) -> list[Node | None]:
     """What a MultiRead answered; a node that may not be read is an error, not an absence."""
     for answer in answers:
+        if isinstance(answer, exceptions.NoAuthError):
+            raise no_right("a node") from answer
         if isinstance(answer, Exception) and not isinstance(answer, exceptions.NoNodeError):
             raise MetaError(f"ZooKeeper refused to show a node: {answer!r}") from answer
     return [None if isinstance(answer, Exception) else answer for answer in answers]
+
+
+def no_right(path: str) -> MetaError:
+    """For what only somebody else may do, who made the node."""
+    return MetaError(
+        f"ZooKeeper has {path} kept from us by its access list: brokers need certificates with one "
+        "name for all, and the nodes are given to it by zookeeper-security-migration"
+    )
 
 
 def read_stat(data: bytes, offset: int) -> Stat:
@@ -153,11 +176,11 @@ def _read_answers(
         answers.append(answer)
 
 
-def _on_the_wire(op: Op, path: str) -> Any:
+def _on_the_wire(op: Op, path: str, access_of: AccessOf) -> Any:
     match op:
         case Create():
             flags = _EPHEMERAL * op.ephemeral | _SEQUENTIAL * op.sequential
-            return wire.Create(path, op.data, OPEN_ACL_UNSAFE, flags)
+            return wire.Create(path, op.data, _LISTS[access_of(op.path)], flags)
         case Set():
             return wire.SetData(path, op.data, op.version)
         case Delete():

@@ -14,9 +14,18 @@ from pathlib import Path
 from penstock.config.properties import format_properties
 from penstock.errors import ConfigError
 from penstock.java import find_java_home
+from penstock.security.private_files import write_private
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 CLIENT_PORT = 2181
+# The ports for clients, each with the setting of where it listens; TLS needs Netty.
+_PORTS = {"clientPort": "clientPortAddress", "secureClientPort": "secureClientPortAddress"}
+_SECURE_DEFAULTS = {
+    "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
+    "authProvider.x509": "org.apache.zookeeper.server.auth.X509AuthenticationProvider",
+    # By itself this ZooKeeper speaks TLS 1.3 alone, and Kafka's clients by theirs TLS 1.2 alone.
+    "ssl.enabledProtocols": "TLSv1.2,TLSv1.3",
+}
 LOOPBACK = "127.0.0.1"
 # A cluster's largest transaction and its largest read both stay far below this; ZooKeeper's own
 # limit of 1 MB does not hold the creation of a topic with thousands of partitions.
@@ -60,7 +69,8 @@ def prepare(
     data_dir = _data_dir(settings)
     completed = _completed(settings)
     file = data_dir / "zookeeper.properties"
-    file.write_text(format_properties(completed))
+    # Passwords of key stores may be in it.
+    write_private(file, format_properties(completed), may_replace=True)
     _write_my_id(data_dir, settings, my_id)
     command = [str(java), *_java_options(settings, heap), "-cp", ":".join(map(str, jars))]
     return ServerLaunch(
@@ -68,7 +78,9 @@ def prepare(
         file=file,
         data_dir=data_dir,
         address=_address(completed),
-        is_loopback_by_default=completed.keys() != settings.keys(),
+        is_loopback_by_default=any(
+            port in settings and address not in settings for port, address in _PORTS.items()
+        ),
     )
 
 
@@ -119,10 +131,13 @@ def _data_dir(settings: Mapping[str, str]) -> Path:
 
 
 def _completed(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings, and where to listen if they name a port but no address."""
+    """The settings, where to listen if they name a port but no address, and what TLS needs."""
     completed = dict(settings)
-    if "clientPort" in settings and "clientPortAddress" not in settings:
-        completed["clientPortAddress"] = LOOPBACK
+    for port, address in _PORTS.items():
+        if port in settings:
+            completed.setdefault(address, LOOPBACK)
+    if "secureClientPort" in settings:
+        completed = _SECURE_DEFAULTS | completed
     return completed
 
 
@@ -141,5 +156,7 @@ def _write_my_id(data_dir: Path, settings: Mapping[str, str], my_id: int | None)
 
 
 def _address(settings: Mapping[str, str]) -> str | None:
-    port = settings.get("clientPort")
-    return f"{settings['clientPortAddress']}:{port}" if port else None
+    for port, address in _PORTS.items():
+        if settings.get(port):
+            return f"{settings[address]}:{settings[port]}"
+    return None

@@ -38,9 +38,17 @@ from penstock.meta.store import (
 )
 from penstock.meta.zookeeper.address import parse_address
 from penstock.meta.zookeeper.link import Answered, Call, Heard, LinkChanged, Secret, Told, ZkLink
-from penstock.meta.zookeeper.requests import Multi, MultiRead, nodes_found
+from penstock.meta.zookeeper.requests import (
+    AccessOf,
+    Multi,
+    MultiRead,
+    all_open,
+    no_right,
+    nodes_found,
+)
 from penstock.meta.zookeeper.watchdog import LoopWatchdog
 from penstock.meta.zookeeper.watches import Key, Mark, ZkWatches
+from penstock.security.tls.contexts import TlsSettings
 
 _log = logging.getLogger("penstock.meta.zookeeper")
 
@@ -66,14 +74,26 @@ class ZkStore:
     ops_per_multi_max = 400
 
     def __init__(
-        self, connect: str, *, session_timeout_ms: int, in_flight_max: int = IN_FLIGHT_MAX
+        self,
+        connect: str,
+        *,
+        session_timeout_ms: int,
+        in_flight_max: int = IN_FLIGHT_MAX,
+        tls: TlsSettings | None = None,
+        access_of: AccessOf = all_open,
     ) -> None:
         """For `open`; nothing is connected yet."""
         self.connect = connect
         self.session_timeout_ms = session_timeout_ms
         self._address = parse_address(connect)
         self._loop = asyncio.get_running_loop()
-        self._link = ZkLink(self._address, session_timeout_ms=session_timeout_ms, tell=self._take)
+        self._access_of = access_of
+        self._link = ZkLink(
+            self._address,
+            session_timeout_ms=session_timeout_ms,
+            tell=self._take,
+            context=tls.client_context() if tls else None,
+        )
         self._watchdog = LoopWatchdog(
             self._loop,
             limit_s=session_timeout_ms / 1000 * 2 / 3,
@@ -102,13 +122,22 @@ class ZkStore:
         connection_timeout_ms: int | None = None,
         in_flight_max: int = IN_FLIGHT_MAX,
         create_chroot: bool = True,
+        tls: TlsSettings | None = None,
+        access_of: AccessOf = all_open,
     ) -> "ZkStore":
         """A new session; raises ConfigError or StoreUnavailable with a sentence.
 
         The connection may take as long as a session lasts unless told otherwise. The node that
-        `connect` names as root is made if it is missing.
+        `connect` names as root is made if it is missing. New nodes get the access that `access_of`
+        says, by their path below that root.
         """
-        store = cls(connect, session_timeout_ms=session_timeout_ms, in_flight_max=in_flight_max)
+        store = cls(
+            connect,
+            session_timeout_ms=session_timeout_ms,
+            in_flight_max=in_flight_max,
+            tls=tls,
+            access_of=access_of,
+        )
         store._link.start()
         try:
             await store._wait_until_connected((connection_timeout_ms or session_timeout_ms) / 1000)
@@ -161,7 +190,7 @@ class ZkStore:
         self._refuse_unlinked()
         if not ops:
             return []
-        request = Multi(tuple(ops), self._address)
+        request = Multi(tuple(ops), self._address, self._access_of)
         return request.checked(await self._send(request, partial(_read_write, request)))
 
     async def watch_once(self, path: str, kind: WatchKind) -> asyncio.Future[WatchEvent]:
@@ -207,7 +236,7 @@ class ZkStore:
         outside = parse_address(self._address.hosts)
         for depth in range(1, len(names) + 1):
             path = "/" + "/".join(names[:depth])
-            request = Multi([Create(path)], outside)
+            request = Multi([Create(path)], outside, self._access_of)
             try:
                 request.checked(await self._send(request, partial(_read_write, request)))
             except MultiFailed as failure:
@@ -343,6 +372,8 @@ def _read(path: str, answer: Any, error: Exception | None) -> Any:
             return answer
         case exceptions.NoNodeError():
             raise NoNode(path)
+        case exceptions.NoAuthError():
+            raise no_right(path) from error
         case exceptions.SessionExpiredError():
             raise SessionLost(f"ZooKeeper has ended the session: {error!r}") from error
         case _:

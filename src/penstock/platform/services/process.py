@@ -57,6 +57,7 @@ async def _kept(kind: ServiceKind, settings: PlatformSettings) -> AsyncIterator[
                 tls=tls,
                 limits=runner.limits(config),
                 with_sockets=runner.with_sockets,
+                with_http2=runner.with_http2,
             )
         )
         stack.callback(keeper.end_streams)

@@ -16,6 +16,7 @@ class Runner:
     open: Callable[[Any], AbstractAsyncContextManager[OpenService]]
     limits: Callable[[Any], Limits] = lambda _: Limits()
     with_sockets: bool = False  # Whether it has WebSockets.
+    with_http2: bool = False
 
 
 def runner_of(name: str) -> Runner:
@@ -35,4 +36,10 @@ def _rest() -> Runner:
     return Runner(open=open_service, limits=limits_of, with_sockets=True)
 
 
-_RUNNERS = {"registry": _registry, "rest": _rest}
+def _sql() -> Runner:
+    from penstock.sql.service.process import limits_of, open_service
+
+    return Runner(open=open_service, limits=limits_of, with_sockets=True, with_http2=True)
+
+
+_RUNNERS = {"registry": _registry, "rest": _rest, "sql": _sql}

@@ -18,6 +18,7 @@ from typing import TypeAlias
 from penstock.errors import PenstockError
 from penstock.http.bodies import read_body
 from penstock.http.handlers import Request, Response
+from penstock.http.whole_answers import read_whole
 from penstock.registry import errors
 from penstock.registry.election import InstanceIdentity
 from penstock.registry.service.leadership import Leadership
@@ -128,7 +129,7 @@ class LeaderWrites:
             try:
                 connection.request(method, path, body or None, headers)
                 answer = connection.getresponse()
-                content = answer.read(_ANSWER_BYTES_MAX)
+                content = read_whole(answer, _ANSWER_BYTES_MAX)
             except (OSError, http.client.HTTPException) as error:
                 raise errors.forwarding_failed(f"{leader.url} did not answer: {error}") from error
             media = answer.getheader("content-type")

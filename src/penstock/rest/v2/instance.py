@@ -146,6 +146,8 @@ class ConsumerInstance:
         try:
             polled = self._consumer.poll(min(left_s, _QUIET_S) if waits_for_more else left_s)
         except WakeupError:
+            if has_some:
+                return False  # They count as handed out, and must reach the client.
             raise ConsumerInstanceNotFound from None
         except PenstockError as error:
             if has_some:

@@ -141,13 +141,17 @@ class ConsumerInstances:
         finally:
             self._held.pop(key, None)
 
-    async def close(self) -> None:
-        """End them all."""
+    async def end_all(self) -> None:
+        """Every instance leaves its group; reads that wait are broken off."""
         everything = [held for held in self._held.values() if held is not None]
         self._held.clear()
         if everything:
             log.info("%d consumer instances leave their groups", len(everything))
         await asyncio.gather(*(self._end(held) for held in everything), *self._ending)
+
+    async def close(self) -> None:
+        """End them all, and those that were still being made."""
+        await self.end_all()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _find(self, key: InstanceId) -> _Held:

@@ -1,6 +1,8 @@
 """Partitions, their replicas and their moves as documents, and the questions that find them."""
 
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 from penstock.client.admin import Admin
 from penstock.client.operations.offsets import OffsetSpec
@@ -9,6 +11,9 @@ from penstock.client.values import OffsetAndTimestamp, TopicPartition
 from penstock.errors import ProtocolError, UnknownTopicOrPartition, error_for
 from penstock.protocol.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 from penstock.rest.v3.links import Document, Links, resource
+
+_HEARD_S = 10.0  # Brokers hear of a change within milliseconds; a busy machine takes longer.
+_PAUSE_S = 0.02
 
 
 def topics_of(admin: Admin, names: list[str] | None) -> list[MetadataResponseTopic]:
@@ -25,6 +30,21 @@ def topic_of(admin: Admin, name: str) -> MetadataResponseTopic:
     for topic in topics_of(admin, [name]):
         return topic
     raise UnknownTopicOrPartition(f"Topic {name!r} does not exist.")
+
+
+def changed_topic(admin: Admin, name: str, *, partitions: int = 1) -> MetadataResponseTopic:
+    """A topic that the controller has just made or enlarged to so many partitions.
+
+    The controller answers before every broker has heard, and any of them is asked here.
+    """
+    give_up_s = time.monotonic() + _HEARD_S
+    while time.monotonic() < give_up_s:
+        with suppress(UnknownTopicOrPartition):
+            topic = topic_of(admin, name)
+            if len(topic.partitions) >= partitions:
+                return topic
+        time.sleep(_PAUSE_S)
+    return topic_of(admin, name)
 
 
 def partitions_of(topic: MetadataResponseTopic) -> list[MetadataResponsePartition]:

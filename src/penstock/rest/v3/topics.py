@@ -27,6 +27,7 @@ from penstock.rest.v3.asking import (
 from penstock.rest.v3.bodies import answer, read_document
 from penstock.rest.v3.links import Document, Links, collection, resource
 from penstock.rest.v3.replicas import (
+    changed_topic,
     moves_of,
     offsets_of,
     partition_document,
@@ -219,10 +220,10 @@ def _document(links: Links, name: str, is_internal: bool, factor: int, count: in
 
 def _create(admin: Admin, links: Links, new: NewTopic) -> Document:
     admin.create_topics([new])
-    return topic_document(links, topic_of(admin, new.name))
+    return topic_document(links, changed_topic(admin, new.name))
 
 
 def _enlarge(admin: Admin, links: Links, name: str, count: int) -> Document:
     topic_of(admin, name)  # It must be there before it can grow.
     admin.create_partitions({name: NewPartitions(total_count=count)})
-    return topic_document(links, topic_of(admin, name))
+    return topic_document(links, changed_topic(admin, name, partitions=count))

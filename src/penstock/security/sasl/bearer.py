@@ -25,20 +25,23 @@ _VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")
 class BearerServer:
     """One authentication."""
 
-    __slots__ = ("_refused", "_validate")
+    __slots__ = ("_reason", "_refused", "_validate")
 
     def __init__(self, validate: Callable[[str], ReadToken]) -> None:
         self._validate = validate
         self._refused: str | None = None  # What the client was told when its token was refused.
+        self._reason = ""  # Why it was, for the log.
 
     def step(self, token: bytes) -> Challenge | Authenticated:
         """The client's message, or its one byte after a refusal."""
         if self._refused is not None:
-            raise SaslRefused("the token was refused", told=self._refused)
+            words = f"the token was refused: {self._reason}"
+            raise SaslRefused(words, told=self._refused)
         identity, bearer = _read_message(token)
         try:
             found = self._validate(bearer)
-        except WebTokenRefused:
+        except WebTokenRefused as refused:
+            self._reason = str(refused)
             self._refused = json.dumps({"status": _INVALID}, separators=(",", ":"))
             return Challenge(token=self._refused.encode())
         if identity not in ("", found.name):

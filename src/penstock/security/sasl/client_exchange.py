@@ -15,7 +15,7 @@ from penstock.protocol.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from penstock.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from penstock.security.sasl.client_tokens import Credentials, client_tokens
+from penstock.security.sasl.client_tokens import Proof, client_tokens
 from penstock.security.sasl.outcome import SaslRefused
 
 NONCE_BYTES = 24
@@ -33,22 +33,24 @@ class SaslQuestion:
 Exchange = Generator[SaslQuestion, Response, int]
 
 
-def client_exchange(credentials: Credentials, *, nonce: str) -> Exchange:
-    """Prove who we are; it returns the session's lifetime in ms, 0 for ever (KIP-368).
+def client_exchange(proof: Proof, *, nonce: str, host: str) -> Exchange:
+    """Prove to the broker on this host who we are; it returns the session's lifetime.
+
+    That is in ms, and 0 for ever (KIP-368).
 
     SaslRefused if one side does not believe the other; other errors of the broker as they are.
     """
     answer = yield SaslQuestion(
-        request=SaslHandshakeRequest(mechanism=credentials.mechanism), version=_HANDSHAKE_VERSION
+        request=SaslHandshakeRequest(mechanism=proof.mechanism), version=_HANDSHAKE_VERSION
     )
     assert isinstance(answer, SaslHandshakeResponse)
-    _check_handshake(credentials.mechanism, answer)
-    tokens = client_tokens(credentials, nonce=nonce)
+    _check_handshake(proof.mechanism, answer)
+    tokens = client_tokens(proof, nonce=nonce, host=host)
     token = next(tokens)
     while True:
         answer = yield SaslQuestion(request=SaslAuthenticateRequest(auth_bytes=token), version=None)
         assert isinstance(answer, SaslAuthenticateResponse)
-        _check_token(credentials, answer)
+        _check_token(proof, answer)
         try:
             token = tokens.send(bytes(answer.auth_bytes))
         except StopIteration:
@@ -69,12 +71,12 @@ def _check_handshake(mechanism: str, answer: SaslHandshakeResponse) -> None:
         raise error_for(answer.error_code)
 
 
-def _check_token(credentials: Credentials, answer: SaslAuthenticateResponse) -> None:
+def _check_token(proof: Proof, answer: SaslAuthenticateResponse) -> None:
     if answer.error_code == 0:
         return
     if answer.error_code != ErrorCode.SASL_AUTHENTICATION_FAILED:
         raise error_for(answer.error_code, answer.error_message or "")
     reason = answer.error_message or "no reason given"
     raise SaslRefused(
-        f"the broker refused user {credentials.username!r} ({credentials.mechanism}): {reason}"
+        f"the broker refused user {proof.username!r} ({proof.mechanism}): {reason}"
     ) from error_for(answer.error_code, reason)

@@ -6,12 +6,14 @@ client is satisfied. SaslRefused means that the broker is not who it should be.
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+from penstock.security.sasl.kerberos_login import GSSAPI, KerberosLogin
 from penstock.security.sasl.plain import PLAIN, plain_message
 from penstock.security.sasl.scram import HASHES
 from penstock.security.sasl.scram_client import ScramClient
 
-MECHANISMS = (PLAIN, *HASHES)
+MECHANISMS = (PLAIN, *HASHES, GSSAPI)
 
 Tokens = Generator[bytes, bytes, None]
 
@@ -23,15 +25,28 @@ class Credentials:
     mechanism: str
     username: str
     password: str = field(repr=False)
+    is_token: bool = False  # A delegation token's id and HMAC (SCRAM alone).
 
 
-def client_tokens(credentials: Credentials, *, nonce: str) -> Tokens:
-    """The conversation of one authentication; the nonce is random and used once."""
-    if credentials.mechanism == PLAIN:
-        yield plain_message(credentials.username, credentials.password)
+Proof: TypeAlias = Credentials | KerberosLogin
+
+
+def client_tokens(proof: Proof, *, nonce: str, host: str) -> Tokens:
+    """One authentication at a host; the nonce is random and used once."""
+    if isinstance(proof, KerberosLogin):
+        from penstock.security.sasl.gssapi_client import kerberos_tokens
+
+        yield from kerberos_tokens(proof, host=host)
+        return
+    if proof.mechanism == PLAIN:
+        yield plain_message(proof.username, proof.password)
         return
     client = ScramClient(
-        credentials.mechanism, credentials.username, credentials.password, nonce=nonce
+        proof.mechanism,
+        proof.username,
+        proof.password,
+        nonce=nonce,
+        is_token=proof.is_token,
     )
     challenge = yield client.first()
     signature = yield client.final(challenge)

@@ -6,6 +6,7 @@ The class and the flag say nothing that sasl.mechanism does not say; the options
 """
 
 import re
+from dataclasses import dataclass, field
 
 from penstock.errors import ConfigError
 
@@ -23,14 +24,33 @@ _KEY = "sasl.jaas.config"
 _WANTED = f'{_KEY} must hold username="..." and password="..."'
 
 
-def user_and_password(text: str) -> tuple[str, str]:
-    """The two that authenticate; ConfigError, without the text itself, if they are not there."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JaasLogin:
+    """Who to be, and how to prove it. The password is never printed."""
+
+    username: str
+    password: str = field(repr=False)
+    is_token: bool  # `tokenauth`: the name is a delegation token's id, the password its HMAC.
+
+
+def login_of(text: str) -> JaasLogin:
+    """What authenticates; ConfigError, without the text itself, if it is not there."""
     options = parse(text)
-    if options.get("tokenauth", "false").lower() == "true":
-        raise ConfigError(f"{_KEY}: delegation tokens (tokenauth) are not served here")
     if "username" not in options or "password" not in options:
         raise ConfigError(_WANTED)
-    return options["username"], options["password"]
+    return JaasLogin(
+        username=options["username"],
+        password=options["password"],
+        is_token=options.get("tokenauth", "false").lower() == "true",
+    )
+
+
+def user_and_password(text: str) -> tuple[str, str]:
+    """The same for whoever cannot come by a delegation token."""
+    login = login_of(text)
+    if login.is_token:
+        raise ConfigError(f"{_KEY}: delegation tokens (tokenauth) are not served here")
+    return login.username, login.password
 
 
 def parse(text: str) -> dict[str, str]:

@@ -30,7 +30,7 @@ class Challenge:
 class Authenticated:
     """The exchange is over: send this, and the session belongs to the principal."""
 
-    token: bytes = b""
+    token: bytes | None = b""  # None: nothing is sent where tokens travel without requests.
     principal: Principal
     expires_ms: int | None = None  # None: the credential has no end of its own.
     is_by_token: bool = False  # Came by a delegation token, and so cannot ask for one.

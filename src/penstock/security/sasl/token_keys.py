@@ -60,7 +60,6 @@ class BearerTokens:
                 raise UnknownKey("the keys are not there yet")
             return self._keys.read(token, self._rules, now_ms=self._now_ms())
         except WebTokenRefused as refused:
-            log.info("A bearer token was refused: %s", refused)
             if isinstance(refused, UnknownKey):
                 self._is_wanted.set()
             raise

@@ -90,6 +90,21 @@ class TlsSettings:
             _show(context, load_key(self.key_store))
         return context
 
+    def portable(self) -> dict[str, object]:
+        """What makes a client's context in a process without our packages, as plain values."""
+        limits = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._limit(limits)
+        material = load_key(self.key_store) if self.key_store.is_given else None
+        trusted = load_trusted(self.trust_store).decode() if self.trust_store.is_given else None
+        return {
+            "checks_host": self.checks_host,
+            "lowest": int(limits.minimum_version),
+            "highest": int(limits.maximum_version),
+            "ciphers": ":".join(choose_ciphers(self.cipher_suites).openssl_names),
+            "trusted": trusted,
+            "key": (material.key_pem + material.chain_pem).decode() if material else None,
+        }
+
     def _trust(self, context: ssl.SSLContext, purpose: ssl.Purpose) -> None:
         """Without a trust store the machine's own authorities are believed, as in Java."""
         if not self.trust_store.is_given:

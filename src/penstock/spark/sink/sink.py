@@ -9,7 +9,7 @@ So is that of a task which Spark kills only after the driver has cleared up behi
 """
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,16 @@ def stream_writer(
     return StreamWriter(options, schema)
 
 
+def _settings_of_executors(options: WriteOptions) -> Mapping[str, str]:
+    """What leaves the driver; with a delegation token neither a name nor a password."""
+    if not options.delegation_token:
+        return options.client_settings
+    from penstock.spark.executor_logins import ExecutorLogins, without_secrets
+
+    login = ExecutorLogins(options.client_settings).current()
+    return {**without_secrets(options.client_settings), **login}
+
+
 class _Plan:
     """What both writers need; it goes to the workers with them."""
 
@@ -86,7 +96,7 @@ class _Plan:
         self.topic = options.topic
         self.columns: RecordColumns = columns_of(schema, options)
         self.settings: SinkSettings = sink_settings(
-            options.client_settings, exactly_once=self.exactly_once
+            _settings_of_executors(options), exactly_once=self.exactly_once
         )
 
 

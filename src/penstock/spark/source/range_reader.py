@@ -7,7 +7,7 @@ lets Spark replay a batch. Bytes come from `penstock.client.wire.raw_fetch`, col
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -25,12 +25,14 @@ from penstock.errors import CorruptRecord
 from penstock.spark.columns.arrow_records import FetchDecoder
 from penstock.spark.columns.batch_walk import Damaged, offset_after
 from penstock.spark.options import ReadOptions
+from penstock.spark.schema import RANGE_END
 from penstock.spark.source import data_loss
 from penstock.spark.source.offsets import OffsetRange
 from penstock.spark.source.unreadable import (
     UnreadableBatch,
     UnreadableBatchError,
     marker_row,
+    one_row,
     unreadable,
 )
 
@@ -47,6 +49,7 @@ def read_range(
     """The records of the range that exist; DataLossError where some should and do not.
 
     A batch that cannot be read is what the options say: an error, a row without value, or nothing.
+    Behind the records may come a row that tells where the range ends.
     """
     for found in read_batches(options, wanted, topic_id):
         if not isinstance(found, UnreadableBatch):
@@ -57,6 +60,20 @@ def read_range(
             yield marker_row(found, options.columns)
         else:
             _LOG.warning("Left out: %s", found.sentence)
+    if options.include_range_ends:
+        yield end_row(wanted, options.columns)
+
+
+def end_row(wanted: OffsetRange, columns: Sequence[str]) -> pa.RecordBatch:
+    """The end of a range as a row: no key, no value, and the first offset that was not read."""
+    told = {
+        "topic": wanted.partition.topic,
+        "partition": wanted.partition.partition,
+        "offset": wanted.end,
+        "timestamp": 0,
+        "timestampType": RANGE_END,
+    }
+    return one_row(told, columns)
 
 
 def read_batches(

@@ -38,7 +38,12 @@ from penstock.spark.source.offsets import (
 from penstock.spark.source.partitions import TopicsNow, missing_topics
 from penstock.spark.source.progress import Announcement, ProgressCommits, announce
 from penstock.spark.source.range_reader import read_batches, read_range
-from penstock.spark.source.reader import RangePartition, warn_of_settings
+from penstock.spark.source.reader import (
+    RangePartition,
+    logins_of,
+    options_of_executors,
+    warn_of_settings,
+)
 from penstock.spark.source.topic_ids import TopicIds
 from penstock.spark.source.unreadable import UnreadableBatch
 
@@ -52,8 +57,14 @@ Nested = dict[str, dict[str, int]]
 class FirstPartition(RangePartition):
     """What the first task of a run reads, and what it announces before."""
 
-    def __init__(self, wanted: OffsetRange, topic_id: bytes, said: Announcement) -> None:
-        super().__init__(wanted, topic_id)
+    def __init__(
+        self,
+        wanted: OffsetRange,
+        topic_id: bytes,
+        login: Mapping[str, str] | None,
+        said: Announcement,
+    ) -> None:
+        super().__init__(wanted, topic_id, login)
         self.announcement = said
 
 
@@ -65,7 +76,7 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._watch: TopicWatch | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        return {"options": self.options, "_watch": None}
+        return {"options": options_of_executors(self.options), "_watch": None}
 
     @property
     def watch(self) -> "TopicWatch":
@@ -106,17 +117,19 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The records of one task, on a worker."""
         wanted = self._announce_first(partition)
-        return read_range(self.options, wanted.wanted, wanted.topic_id)
+        options = self.options.with_login(wanted.login)
+        return read_range(options, wanted.wanted, wanted.topic_id)
 
     def read_batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch | UnreadableBatch]:
         """The same for a sink of our own, which does with unreadable batches what it likes."""
         wanted = self._announce_first(partition)
-        return read_batches(self.options, wanted.wanted, wanted.topic_id)
+        options = self.options.with_login(wanted.login)
+        return read_batches(options, wanted.wanted, wanted.topic_id)
 
     def _announce_first(self, partition: InputPartition) -> RangePartition:
         assert isinstance(partition, RangePartition)
         if isinstance(partition, FirstPartition):
-            _announce(self.options, partition.announcement)
+            _announce(self.options.with_login(partition.login), partition.announcement)
         return partition
 
     def commit(self, end: Nested) -> None:
@@ -139,6 +152,7 @@ class TopicWatch:
         self.topic_ids: dict[str, bytes] = {}
         self.progress = ProgressCommits(options, self.connect)
         self._cluster: ClusterClient | None = None
+        self._logins = logins_of(options) if options.delegation_token else None
         self._kept_ids = TopicIds(options.checkpoint)
         # Topics deleted and created again under their name. Spark's offsets are those of the old
         # topic, so these are read from their beginning until a batch of them was committed.
@@ -301,10 +315,14 @@ class TopicWatch:
 
     def _tasks(self, pieces: list[OffsetRange], begin: Offsets) -> list[InputPartition]:
         ids = [self.topic_ids.get(piece.partition.topic, NO_TOPIC_ID) for piece in pieces]
-        tasks: list[InputPartition] = list(map(RangePartition, pieces, ids))
+        login = self._logins.current() if self._logins is not None and pieces else None
+        tasks: list[InputPartition] = [
+            RangePartition(piece, topic_id, login)
+            for piece, topic_id in zip(pieces, ids, strict=True)
+        ]
         said = self.progress.announcement(begin) if tasks else None
         if said is not None:
-            tasks[0] = FirstPartition(pieces[0], ids[0], said)
+            tasks[0] = FirstPartition(pieces[0], ids[0], login, said)
         return tasks
 
 

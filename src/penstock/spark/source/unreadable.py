@@ -6,7 +6,7 @@ what happened; or it is left out. As a dead letter it has neither key nor value:
 that could be sent again, and its bytes stay in the topic for as long as that keeps them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -85,6 +85,11 @@ def marker_row(found: UnreadableBatch, columns: Sequence[str]) -> pa.RecordBatch
         "timestampType": 0,
         "headers": [{"key": k, "value": v} for k, v in found.cause().headers()],
     }
+    return one_row(told, columns)
+
+
+def one_row(told: Mapping[str, Any], columns: Sequence[str]) -> pa.RecordBatch:
+    """A row that is no record: what is told in it, null for the rest; times in microseconds."""
     schema = arrow_schema(columns)
     arrays = [_array(told.get(one.name), one.type) for one in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

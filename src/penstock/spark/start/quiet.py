@@ -5,10 +5,15 @@ Called by those who own a terminal, the commands; a library must not touch the l
 
 import logging
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+CHATTY: Final = (
+    "org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkStateServer",
+    "org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor",
+)
 
 
 def hush_py4j() -> None:
@@ -29,6 +34,17 @@ def hush_accumulators(spark: "SparkSession") -> None:
             tell(request, address)
 
     server.handle_error = handle_error
+
+
+def hush_batches(spark: "SparkSession") -> None:
+    """Spark would warn for each page of state that is new, and of each batch longer than its pause.
+
+    Neither is a fault, and both come many times a second for as long as a query runs.
+    """
+    jvm = cast(Any, spark.sparkContext._jvm)
+    log4j = jvm.org.apache.logging.log4j
+    for name in CHATTY:
+        log4j.core.config.Configurator.setLevel(name, log4j.Level.ERROR)
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:

@@ -19,6 +19,8 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def substitute(text: str, variables: Mapping[str, str]) -> str:
     """The text with its variables replaced; their names do not heed case."""
+    if "$" not in text and len(text) <= TEXT_CHARACTERS_MAX:
+        return text
     known = {name.upper(): value for name, value in variables.items()}
     made: list[str] = []
     quote, at, size = "", 0, 0

@@ -24,8 +24,10 @@ class TestDriver:
 
     topology: StreamsTopology
     wall_clock_ms: int = 0
+    as_bytes: bool = False  # Keys and values go in and come out as the topics have them.
     _queues: TopicQueues[StreamRecord] = field(default_factory=TopicQueues)
     _written: dict[str, deque[StreamRecord]] = field(default_factory=dict)
+    _taken: dict[str, int] = field(default_factory=dict)  # Records of each topic so far.
     _task: Task = field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,8 +87,12 @@ class TestDriver:
     def _drain(self) -> None:
         while (taken := self._queues.take()) is not None:
             topic, record = taken
+            offset = self._taken.get(topic, 0)
+            self._taken[topic] = offset + 1
             for source in self._readers(topic):
-                self._task.process(source, _through_serdes(source, topic, self.topology, record))
+                read = self._read(source, topic, record)
+                taken_in = read if source.intake is None else source.intake(read, 0, offset)
+                self._task.process(source, taken_in)
             self._task.punctuate("stream")
 
     def _readers(self, topic: str) -> list[PlanNode]:
@@ -95,21 +101,31 @@ class TestDriver:
     def _emit(self, sink: PlanNode, record: StreamRecord) -> None:
         topic = sink.topics[0] if sink.topic_of is None else sink.topic_of(record)
         if topic not in self.topology.internal_topics:
-            record = _through_serdes(sink, topic, self.topology, record)
+            record = self._write(sink, record)
             self._written.setdefault(topic, deque()).append(record)
         if self._readers(topic):
             self._queues.add(topic, record)
 
+    def _read(self, source: PlanNode, topic: str, record: StreamRecord) -> StreamRecord:
+        """The record as its source reads it; what is internal is never written."""
+        if topic in self.topology.internal_topics:
+            return record
+        return _deserialized(source, record if self.as_bytes else _serialized(source, record))
 
-def _through_serdes(
-    node: PlanNode, topic: str, topology: StreamsTopology, record: StreamRecord
-) -> StreamRecord:
-    """The record as it is after being written and read; what is internal is never written."""
-    if topic in topology.internal_topics:
-        return record
+    def _write(self, sink: PlanNode, record: StreamRecord) -> StreamRecord:
+        written = _serialized(sink, record)
+        return written if self.as_bytes else _deserialized(sink, written)
+
+
+def _serialized(node: PlanNode, record: StreamRecord) -> StreamRecord:
     assert node.key_serde is not None and node.value_serde is not None
-    key = node.key_serde.deserialize(node.key_serde.serialize(record.key))
-    value = node.value_serde.deserialize(node.value_serde.serialize(record.value))
+    key, value = node.key_serde.serialize(record.key), node.value_serde.serialize(record.value)
+    return record.with_key(key).with_value(value)
+
+
+def _deserialized(node: PlanNode, record: StreamRecord) -> StreamRecord:
+    assert node.key_serde is not None and node.value_serde is not None
+    key, value = node.key_serde.deserialize(record.key), node.value_serde.deserialize(record.value)
     return record.with_key(key).with_value(value)
 
 

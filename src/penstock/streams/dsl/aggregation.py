@@ -4,12 +4,22 @@ An Aggregation says what is added up. What the windows make of it (the step, the
 key the results lie under) is decided here, once for grouped and for cogrouped streams.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Literal, TypeVar, overload
 
+from penstock.streams.columns.aggregates import (
+    PARTS,
+    AggregateColumn,
+    AnyTally,
+    ColumnTally,
+    CountTally,
+    tally_of,
+)
+from penstock.streams.columns.resolve import RecordType
+from penstock.streams.dsl.kafka_words import KafkaWords
 from penstock.streams.dsl.table import KTable
-from penstock.streams.plan.graph import Graph
+from penstock.streams.plan.graph import Graph, TopologyError
 from penstock.streams.plan.nodes import StoreKind
 from penstock.streams.steps.aggregates import (
     AggregateStream,
@@ -20,6 +30,8 @@ from penstock.streams.steps.aggregates import (
 from penstock.streams.steps.contract import RecordStep
 from penstock.streams.steps.sessions import AggregateSessions, Merger
 from penstock.streams.steps.sliding import AggregateSliding
+from penstock.streams.values.column_types import ColumnTypeError
+from penstock.streams.values.json_fields import json_serde, json_serde_keeping
 from penstock.streams.values.serdes import LONG, Serde, session_windowed, time_windowed
 from penstock.streams.values.windows import SessionWindows, SlidingWindows, TimeWindows
 
@@ -40,6 +52,20 @@ class Aggregation:
     aggregator: Aggregator
     merger: Merger | None = None  # For sessions that meet.
     value_serde: Serde[Any] | None = None
+    row_serde: Serde[Any] | None = None  # Of the store; None: as the results are written.
+    tally: AnyTally | None = None  # What is added up, where it was declared.
+
+    @classmethod
+    def declared(cls, tally: ColumnTally, value_serde: Serde[Any] | None) -> "Aggregation":
+        """Columns that were declared."""
+        return cls(
+            initializer=tally.start,
+            aggregator=tally.add,
+            merger=tally.merge,
+            value_serde=value_serde or json_serde(tally.type),
+            row_serde=json_serde_keeping(tally.type, PARTS),
+            tally=tally,
+        )
 
     @classmethod
     def reducing(cls, reducer: Callable[[Any, Any], Any]) -> "Aggregation":
@@ -64,9 +90,9 @@ class Aggregation:
         }
         match windows:
             case None:
-                return AggregateStream(**same)
+                return AggregateStream(**same, tally=self.tally)
             case TimeWindows():
-                return AggregateWindows(**same, windows=windows, part=part)
+                return AggregateWindows(**same, windows=windows, part=part, tally=self.tally)
             case SlidingWindows():
                 return AggregateSliding(**same, windows=windows, part=part)
             case SessionWindows():
@@ -74,12 +100,25 @@ class Aggregation:
                 return AggregateSessions(**same, windows=windows, part=part, merger=self.merger)
 
 
+_COUNT = CountTally()
 COUNT = Aggregation(
-    initializer=lambda: 0,
-    aggregator=lambda key, value, total: total + 1,
-    merger=lambda key, one, two: one + two,
+    initializer=_COUNT.start,
+    aggregator=_COUNT.add,
+    merger=_COUNT.merge,
     value_serde=LONG,
+    tally=_COUNT,
 )
+
+
+def tallied(columns: Mapping[str, Any], record: RecordType) -> ColumnTally:
+    """Declared columns with their types; TopologyError tells what does not fit."""
+    for name, one in columns.items():
+        if not isinstance(one, AggregateColumn):
+            raise TopologyError(f"{name} is {one!r}, and no Count(), Sum(...) or the like")
+    try:
+        return tally_of(dict(columns), replace(record, has_timestamp=False))
+    except ColumnTypeError as error:
+        raise TopologyError(f"aggregate: {error}") from None
 
 
 def store_kind(windows: MaybeWindows) -> StoreKind:
@@ -110,7 +149,7 @@ def result_table(
     return KTable(graph, node, serde, value_serde, grace_ms)
 
 
-class Reducible(Generic[V, W]):
+class Reducible(KafkaWords, Generic[V, W]):
     """What can be counted and reduced: a group, or each of its windows or sessions."""
 
     __slots__ = ()
@@ -136,6 +175,7 @@ class Aggregable(Reducible[V, W], Generic[K, V, W]):
 
     __slots__ = ()
 
+    @overload
     def aggregate(
         self,
         initializer: Callable[[], R],
@@ -144,7 +184,42 @@ class Aggregable(Reducible[V, W], Generic[K, V, W]):
         value: Serde[Any] | None = None,
         store: str | None = None,
         name: str | None = None,
-    ) -> KTable[W, R]:
-        """The values as an aggregate of its own type."""
-        made = Aggregation(initializer=initializer, aggregator=aggregator, value_serde=value)
+    ) -> KTable[W, R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        *,
+        value: Serde[Any] | None = None,
+        store: str | None = None,
+        name: str | None = None,
+        **columns: AggregateColumn,
+    ) -> KTable[W, Any]: ...
+
+    def aggregate(
+        self,
+        initializer: Any = None,
+        aggregator: Any = None,
+        *,
+        value: Serde[Any] | None = None,
+        store: str | None = None,
+        name: str | None = None,
+        **columns: AggregateColumn,
+    ) -> KTable[W, Any]:
+        """The values as an aggregate of its own type, or as declared columns."""
+        if columns:
+            refuse_both(initializer, aggregator)
+            made = Aggregation.declared(tallied(columns, self.record_type()), value)
+        else:
+            made = Aggregation(initializer=initializer, aggregator=aggregator, value_serde=value)
         return self._add_up(made, store, name)
+
+    def record_type(self) -> RecordType:
+        """What is known of the records that are added up."""
+        raise NotImplementedError
+
+
+def refuse_both(*functions: Any) -> None:
+    """Functions and declared columns do not go together."""
+    if any(one is not None for one in functions):
+        raise TopologyError("aggregate takes functions, or declared columns, but not both")

@@ -3,15 +3,17 @@
 from typing import Any
 
 from penstock.streams.dsl.global_table import GlobalKTable
+from penstock.streams.dsl.kafka_words import KafkaWords
 from penstock.streams.dsl.stream import KStream
 from penstock.streams.dsl.table import KTable
 from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
 from penstock.streams.plan.nodes import StoreSpec, StreamsTopology
 from penstock.streams.steps.tables import KeepRows
+from penstock.streams.values.records import Intake
 from penstock.streams.values.serdes import JSON, STRING, Serde
 
 
-class StreamsBuilder:
+class StreamsBuilder(KafkaWords):
     """Makes streams and tables out of topics, and the topology out of what became of them."""
 
     def __init__(self, *, key: Serde[Any] = STRING, value: Serde[Any] = JSON) -> None:
@@ -23,10 +25,16 @@ class StreamsBuilder:
         key: Serde[Any] | None = None,
         value: Serde[Any] | None = None,
         name: str | None = None,
+        intake: Intake | None = None,
     ) -> KStream[Any, Any]:
-        """The records of the topics, each on its own."""
+        """The records of the topics, each on its own.
+
+        An intake makes each record anew from what was read and from where it lies, before anything
+        else sees it: its time may come from the value.
+        """
         if not topics:
             raise TopologyError("a stream needs a topic")
+        key, value = key or self._graph.default_key, value or self._graph.default_value
         node_name = name or self._graph.new_name("KSTREAM-SOURCE-")
         same = self._graph.source_of(topics)
         if same is not None:
@@ -37,6 +45,7 @@ class StreamsBuilder:
             topics=list(topics),
             key_serde=key,
             value_serde=value,
+            intake=intake,
         )
         self._graph.add(source)
         return KStream(self._graph, source.name, key, value)
@@ -51,6 +60,7 @@ class StreamsBuilder:
         name: str | None = None,
     ) -> KTable[Any, Any]:
         """The topic as a table: a record is the row of its key from now on, null deletes it."""
+        key, value = key or self._graph.default_key, value or self._graph.default_value
         draft, store_name = self._table_source(topic, key, value, store, name, is_global=False)
         if store is not None:
             self._graph.materialize(draft.name)

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from penstock.streams.dsl.kafka_words import KafkaWords
 from penstock.streams.plan.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
-class GlobalKTable:
+class GlobalKTable(KafkaWords):
     """A stream may look up any key in it, whatever its own key is."""
 
     graph: Graph

@@ -2,19 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
+from penstock.streams.columns.aggregates import AggregateColumn, ColumnTally
+from penstock.streams.columns.resolve import RecordType
 from penstock.streams.dsl.aggregation import (
     Aggregable,
     Aggregation,
     AnyWindows,
     MaybeWindows,
     Reducible,
+    refuse_both,
     result_table,
     store_kind,
+    tallied,
 )
+from penstock.streams.dsl.kafka_words import KafkaWords
 from penstock.streams.dsl.table import KTable
-from penstock.streams.plan.graph import Graph, NodeDraft
+from penstock.streams.dsl.typed import record_type
+from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
 from penstock.streams.steps.aggregates import Aggregator
 from penstock.streams.steps.stateless import PassOn
 from penstock.streams.values.records import Windowed
@@ -69,10 +75,14 @@ class GroupedStream(Aggregable[K, V, K]):
             parents=[self.source(store_name)],
             make=lambda d: aggregation.step(windows, sends_old=d.sends_old),
             key_serde=self.key_serde,
-            value_serde=value_serde,
+            value_serde=aggregation.row_serde or value_serde,
         )
         graph.add_store(graph.add(draft), store_name, store_kind(windows))
         return result_table(graph, draft.name, windows, self.key_serde, value_serde)
+
+    def record_type(self) -> RecordType:
+        """What the group's serdes say."""
+        return record_type(self.key_serde, self.value_serde)
 
     def source(self, prefix: str) -> str:
         """The node the group's records come from."""
@@ -85,6 +95,10 @@ class WindowedStream(Aggregable[K, V, Windowed]):
 
     grouped: GroupedStream[K, V]
     windows: AnyWindows
+
+    def record_type(self) -> RecordType:
+        """What the group's serdes say."""
+        return self.grouped.record_type()
 
     def _add_up(
         self, aggregation: Aggregation, store: str | None, name: str | None
@@ -99,6 +113,7 @@ class SessionStream(Reducible[V, Windowed], Generic[K, V]):
     grouped: GroupedStream[K, V]
     windows: SessionWindows
 
+    @overload
     def aggregate(
         self,
         initializer: Callable[[], R],
@@ -108,12 +123,47 @@ class SessionStream(Reducible[V, Windowed], Generic[K, V]):
         value: Serde[Any] | None = None,
         store: str | None = None,
         name: str | None = None,
-    ) -> KTable[Windowed, R]:
+    ) -> KTable[Windowed, R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        *,
+        value: Serde[Any] | None = None,
+        store: str | None = None,
+        name: str | None = None,
+        **columns: AggregateColumn,
+    ) -> KTable[Windowed, Any]: ...
+
+    def aggregate(
+        self,
+        initializer: Any = None,
+        aggregator: Any = None,
+        merger: Any = None,
+        *,
+        value: Serde[Any] | None = None,
+        store: str | None = None,
+        name: str | None = None,
+        **columns: AggregateColumn,
+    ) -> KTable[Windowed, Any]:
         """The values of a session as an aggregate; sessions that meet are merged."""
-        made = Aggregation(
-            initializer=initializer, aggregator=aggregator, merger=merger, value_serde=value
-        )
+        if columns:
+            refuse_both(initializer, aggregator, merger)
+            made = Aggregation.declared(self._tally(columns), value)
+        else:
+            made = Aggregation(
+                initializer=initializer, aggregator=aggregator, merger=merger, value_serde=value
+            )
         return self._add_up(made, store, name)
+
+    def _tally(self, columns: dict[str, AggregateColumn]) -> ColumnTally:
+        tally = tallied(columns, self.grouped.record_type())
+        if tally.is_ordered:
+            raise TopologyError(
+                "First, Last and Collect are not for sessions: sessions that meet are merged, and "
+                "nothing says then which record came first"
+            )
+        return tally
 
     def _add_up(
         self, aggregation: Aggregation, store: str | None, name: str | None
@@ -122,7 +172,7 @@ class SessionStream(Reducible[V, Windowed], Generic[K, V]):
 
 
 @dataclass(frozen=True, slots=True)
-class CogroupedStream(Generic[K, R]):
+class CogroupedStream(KafkaWords, Generic[K, R]):
     """Several grouped streams, each with its own way into one aggregate."""
 
     parts: tuple[tuple[GroupedStream[K, Any], Aggregator], ...]
@@ -218,7 +268,7 @@ def _cogroup_part(
 
 
 @dataclass(frozen=True, slots=True)
-class WindowedCogroup(Generic[K, R]):
+class WindowedCogroup(KafkaWords, Generic[K, R]):
     """Several grouped streams by key and window of time."""
 
     cogrouped: CogroupedStream[K, R]
@@ -237,7 +287,7 @@ class WindowedCogroup(Generic[K, R]):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionCogroup(Generic[K, R]):
+class SessionCogroup(KafkaWords, Generic[K, R]):
     """Several grouped streams by key and session."""
 
     cogrouped: CogroupedStream[K, R]

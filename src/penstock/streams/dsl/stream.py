@@ -5,17 +5,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from penstock.streams.columns.expression import Column
+from penstock.streams.columns.resolve import RecordType, TypedColumn
 from penstock.streams.dsl.global_table import GlobalKTable
 from penstock.streams.dsl.grouped import GroupedStream
+from penstock.streams.dsl.kafka_words import KafkaWords
 from penstock.streams.dsl.table import KTable
+from penstock.streams.dsl.typed import condition, natural_serde, record_type, topic_name, typed
 from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
+from penstock.streams.steps.columns import FilterColumns, MapColumns, TopicColumn
 from penstock.streams.steps.contract import RecordStep
 from penstock.streams.steps.stateless import (
     BranchRecords,
     FilterRecords,
+    KeepKeyed,
     MapRecords,
     PassOn,
     PeekRecords,
+    RestampRecords,
 )
 from penstock.streams.steps.stream_join import LEFT, RIGHT, JoinStreams
 from penstock.streams.steps.tables import JoinKind, KeepRows, LookUp
@@ -33,7 +40,7 @@ GENERATED = re.compile(r"KSTREAM.*-[0-9]{10}")
 
 
 @dataclass(frozen=True, slots=True)
-class KStream(Generic[K, V]):
+class KStream(KafkaWords, Generic[K, V]):
     """A stream of records, at one node of the graph."""
 
     graph: Graph
@@ -43,22 +50,29 @@ class KStream(Generic[K, V]):
     is_rekeyed: bool = False  # Its partitions are not by key any more.
 
     def filter(
-        self, predicate: Callable[[K, V], bool], *, name: str | None = None
+        self, predicate: Callable[[K, V], bool] | Column, *, name: str | None = None
     ) -> "KStream[K, V]":
         """The records the predicate takes."""
-        return self._next("FILTER", lambda: FilterRecords(predicate), name)
+        return self._filtered(predicate, name, inverted=False)
 
     def filter_not(
-        self, predicate: Callable[[K, V], bool], *, name: str | None = None
+        self, predicate: Callable[[K, V], bool] | Column, *, name: str | None = None
     ) -> "KStream[K, V]":
-        """The records the predicate does not take."""
-        return self._next("FILTER", lambda: FilterRecords(predicate, True), name)
+        """The records the predicate does not take; an expression that is null takes nothing."""
+        return self._filtered(predicate, name, inverted=True)
 
     def map(
-        self, mapper: Callable[[K, V], tuple[K2, V2]], *, name: str | None = None
+        self,
+        mapper: Callable[[K, V], tuple[K2, V2]] | tuple[Column, Column],
+        *,
+        name: str | None = None,
     ) -> "KStream[K2, V2]":
-        """Each record under another key, with another value."""
-        return self._rekey("MAP", lambda k, v: (mapper(k, v),), name)
+        """Each record under another key, with another value; or an expression for each."""
+        if isinstance(mapper, tuple):
+            key, value = (self._typed(one, "map") for one in mapper)
+            return self._computed("MAP", key, value, name)
+        function = mapper
+        return self._rekey("MAP", lambda k, v: (function(k, v),), name)
 
     def flat_map(
         self, mapper: Callable[[K, V], Iterable[tuple[K2, V2]]], *, name: str | None = None
@@ -67,21 +81,35 @@ class KStream(Generic[K, V]):
         return self._rekey("FLATMAP", mapper, name)
 
     def select_key(
-        self, selector: Callable[[K, V], K2], *, name: str | None = None
+        self, selector: Callable[[K, V], K2] | Column, *, name: str | None = None
     ) -> "KStream[K2, V]":
         """Each record under another key."""
-        stream = self._rekey("KEY-SELECT", lambda k, v: ((selector(k, v), v),), name)
+        if isinstance(selector, Column):
+            return self._computed("KEY-SELECT", self._typed(selector, "select_key"), None, name)
+        function = selector
+        stream = self._rekey("KEY-SELECT", lambda k, v: ((function(k, v), v),), name)
         return KStream(self.graph, stream.node, None, self.value_serde, True)
 
-    def map_values(self, mapper: Callable[[V], V2], *, name: str | None = None) -> "KStream[K, V2]":
+    def map_values(
+        self, mapper: Callable[[V], V2] | Column, *, name: str | None = None
+    ) -> "KStream[K, V2]":
         """Each record with another value, under its key."""
-        return self._revalue("MAPVALUES", lambda k, v: ((k, mapper(v)),), name)
+        if isinstance(mapper, Column):
+            return self._computed("MAPVALUES", None, self._typed(mapper, "map_values"), name)
+        function = mapper
+        return self._revalue("MAPVALUES", lambda k, v: ((k, function(v)),), name)
 
     def flat_map_values(
         self, mapper: Callable[[V], Iterable[V2]], *, name: str | None = None
     ) -> "KStream[K, V2]":
         """Each record as any number of others under its key."""
         return self._revalue("FLATMAPVALUES", lambda k, v: [(k, one) for one in mapper(v)], name)
+
+    def restamp(
+        self, time_of: Callable[[K, V], int | None], *, name: str | None = None
+    ) -> "KStream[K, V]":
+        """Each record at a time made from it; None leaves its time."""
+        return self._next("RESTAMP", lambda: RestampRecords(time_of), name)
 
     def peek(self, action: Callable[[K, V], object], *, name: str | None = None) -> "KStream[K, V]":
         """Show each record to a function on its way."""
@@ -116,13 +144,15 @@ class KStream(Generic[K, V]):
 
     def to(
         self,
-        topic: str | Callable[[StreamRecord], str],
+        topic: str | Callable[[StreamRecord], str] | Column,
         *,
         key: Serde[Any] | None = None,
         value: Serde[Any] | None = None,
         name: str | None = None,
     ) -> None:
-        """Write to a topic, or to the one a function chooses for each record."""
+        """Write to a topic, or to the one a function or an expression names for each record."""
+        if isinstance(topic, Column):
+            topic = TopicColumn.of(topic_name(topic, self._record_type))
         self.graph.add(
             NodeDraft(
                 name=name or self.graph.new_name("KSTREAM-SINK-"),
@@ -188,7 +218,7 @@ class KStream(Generic[K, V]):
 
     def group_by(
         self,
-        selector: Callable[[K, V], K2],
+        selector: Callable[[K, V], K2] | Column,
         *,
         key: Serde[Any] | None = None,
         value: Serde[Any] | None = None,
@@ -267,13 +297,63 @@ class KStream(Generic[K, V]):
         self, supplier: Callable[[], Processor], *stores: str, name: str | None = None
     ) -> "KStream[Any, Any]":
         """Give each record to a processor of the user's, with the named stores of the builder."""
+        stream = self._processed(supplier, stores, name, keeps_key=False)
+        return KStream(self.graph, stream.node, None, None, True)
+
+    def process_values(
+        self, supplier: Callable[[], Processor], *stores: str, name: str | None = None
+    ) -> "KStream[K, Any]":
+        """The same, but what the processor sends has the key of the record it works on.
+
+        So the stream stays partitioned by it. A record that goes out under another key fails.
+        """
+        stream = self._processed(supplier, stores, name, keeps_key=True)
+        return KStream(self.graph, stream.node, self.key_serde, None, self.is_rekeyed)
+
+    def _processed(
+        self,
+        supplier: Callable[[], Processor],
+        stores: tuple[str, ...],
+        name: str | None,
+        *,
+        keeps_key: bool,
+    ) -> "KStream[Any, Any]":
         for store in stores:
             if store not in self.graph.stores:
                 raise TopologyError(f"StateStore {store} is not added yet.")
-        stream = self._next("PROCESSOR", lambda: UserStep(supplier, stores), name)
-        draft = self.graph.drafts[stream.node]
-        draft.stores.extend(stores)
-        return KStream(self.graph, stream.node, None, None, True)
+        kind = "PROCESSVALUES" if keeps_key else "PROCESSOR"
+        stream = self._next(kind, lambda: UserStep(supplier, stores, keeps_key), name)
+        self.graph.drafts[stream.node].stores.extend(stores)
+        return stream
+
+    @property
+    def _record_type(self) -> RecordType:
+        return record_type(self.key_serde, self.value_serde)
+
+    def _typed(self, column: Any, what: str) -> TypedColumn:
+        return typed(column, self._record_type, what)
+
+    def _filtered(
+        self, predicate: Callable[[Any, Any], bool] | Column, name: str | None, *, inverted: bool
+    ) -> "KStream[K, V]":
+        if isinstance(predicate, Column):
+            column = condition(predicate, self._record_type, "a filter")
+            return self._next("FILTER", lambda: FilterColumns.of(column, inverted=inverted), name)
+        function = predicate
+        return self._next("FILTER", lambda: FilterRecords(function, inverted), name)
+
+    def _computed(
+        self, kind: str, key: TypedColumn | None, value: TypedColumn | None, name: str | None
+    ) -> "KStream[Any, Any]":
+        """A new key, a new value or both, with serdes that fit their types."""
+        stream = self._next(kind, lambda: MapColumns.of(key, value), name)
+        return KStream(
+            self.graph,
+            stream.node,
+            natural_serde(key.type) if key else self.key_serde,
+            natural_serde(value.type) if value else self.value_serde,
+            self.is_rekeyed or key is not None,
+        )
 
     def _next(self, kind: str, make: Callable[[], RecordStep], name: str | None) -> "KStream[K, V]":
         draft = NodeDraft(
@@ -311,9 +391,9 @@ class KStream(Generic[K, V]):
         graph.internal_topics.add(topic)
         return KStream(graph, source, self.key_serde, self.value_serde)
 
-    def _null_key_filter(self, draft: NodeDraft) -> FilterRecords:
+    def _null_key_filter(self, draft: NodeDraft) -> RecordStep:
         takes_null = self.graph.leads_to_null_keys(draft.name)
-        return FilterRecords(lambda key, value: takes_null or key is not None)
+        return PassOn() if takes_null else KeepKeyed()
 
     def _repartitioned_node(self, prefix: str) -> str:
         return self._repartitioned(prefix).node
@@ -419,7 +499,7 @@ def _join_names(graph: Graph, kind: JoinKind, name: str | None) -> tuple[list[st
 
 
 @dataclass(slots=True)
-class BranchedKStream(Generic[K, V]):
+class BranchedKStream(KafkaWords, Generic[K, V]):
     """The branches of a split; a record goes to the first whose predicate takes it."""
 
     stream: KStream[K, V]

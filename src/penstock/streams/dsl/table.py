@@ -1,9 +1,14 @@
 """KTable: the newest row of each key."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from penstock.streams.columns.aggregates import PARTS, RETRACTABLE, AggregateColumn, ColumnTally
+from penstock.streams.columns.expression import Column
+from penstock.streams.columns.resolve import RecordType
+from penstock.streams.dsl.kafka_words import KafkaWords
+from penstock.streams.dsl.typed import condition, natural_serde, record_type, row_function, typed
 from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
 from penstock.streams.steps.aggregates import AggregateRows
 from penstock.streams.steps.foreign_key import (
@@ -16,6 +21,7 @@ from penstock.streams.steps.foreign_key import (
 from penstock.streams.steps.stateless import RegroupRows, ToStream
 from penstock.streams.steps.suppress import HoldBack
 from penstock.streams.steps.tables import JoinKind, KeepRows, MapRows, MergeRows, PairRows
+from penstock.streams.values.json_fields import json_serde, json_serde_keeping
 from penstock.streams.values.records import Windowed
 from penstock.streams.values.serdes import LONG, Serde
 
@@ -30,7 +36,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class KTable(Generic[K, V]):
+class KTable(KafkaWords, Generic[K, V]):
     """A table, at one node of the graph."""
 
     graph: Graph
@@ -41,33 +47,38 @@ class KTable(Generic[K, V]):
 
     def filter(
         self,
-        predicate: Callable[[K, V], bool],
+        predicate: Callable[[K, V], bool] | Column,
         *,
         store: str | None = None,
         name: str | None = None,
     ) -> "KTable[K, V]":
         """The rows the predicate takes; a row it no longer takes is deleted."""
-        return self._mapped(
-            "FILTER", lambda k, v: v if predicate(k, v) else None, store, name, filters=True
-        )
+        return self._filtered(predicate, True, store, name)
 
     def filter_not(
         self,
-        predicate: Callable[[K, V], bool],
+        predicate: Callable[[K, V], bool] | Column,
         *,
         store: str | None = None,
         name: str | None = None,
     ) -> "KTable[K, V]":
         """The rows the predicate does not take."""
-        return self._mapped(
-            "FILTER", lambda k, v: None if predicate(k, v) else v, store, name, filters=True
-        )
+        return self._filtered(predicate, False, store, name)
 
     def map_values(
-        self, mapper: Callable[[V], V2], *, store: str | None = None, name: str | None = None
+        self,
+        mapper: Callable[[V], V2] | Column,
+        *,
+        store: str | None = None,
+        name: str | None = None,
     ) -> "KTable[K, V2]":
         """Each row with another value."""
-        return self._mapped("MAPVALUES", lambda k, v: mapper(v), store, name, filters=False)
+        if isinstance(mapper, Column):
+            column = typed(mapper, self._record_type, "map_values")
+            serde, of_row = natural_serde(column.type), row_function(column)
+            return self._mapped("MAPVALUES", of_row, store, name, filters=False, serde=serde)
+        function = mapper
+        return self._mapped("MAPVALUES", lambda k, v: function(v), store, name, filters=False)
 
     def to_stream(self, *, name: str | None = None) -> "KStream[K, V]":
         """The changes as a stream: new values, None for a deleted row."""
@@ -175,6 +186,32 @@ class KTable(Generic[K, V]):
         """The same; None where it points nowhere."""
         return self._join_foreign(other, foreign_key, joiner, store, left=True)
 
+    @property
+    def _record_type(self) -> RecordType:
+        return replace(record_type(self.key_serde, self.value_serde), has_timestamp=False)
+
+    def _filtered(
+        self,
+        predicate: Callable[[Any, Any], bool] | Column,
+        wanted: bool,
+        store: str | None,
+        name: str | None,
+    ) -> "KTable[K, Any]":
+        """The rows of which the predicate says so; an expression that is null takes no row."""
+        if isinstance(predicate, Column):
+            test = row_function(condition(predicate, self._record_type, "a filter"))
+
+            def taken(key: Any, value: Any) -> Any:
+                return value if test(key, value) is wanted else None
+
+        else:
+            function = predicate
+
+            def taken(key: Any, value: Any) -> Any:
+                return value if bool(function(key, value)) is wanted else None
+
+        return self._mapped("FILTER", taken, store, name, filters=True, serde=self.value_serde)
+
     def _mapped(
         self,
         kind: str,
@@ -183,6 +220,7 @@ class KTable(Generic[K, V]):
         name: str | None,
         *,
         filters: bool,
+        serde: Serde[Any] | None = None,
     ) -> "KTable[K, Any]":
         draft = NodeDraft(
             name=name or self.graph.new_name(f"KTABLE-{kind}-"),
@@ -199,9 +237,8 @@ class KTable(Generic[K, V]):
             self.graph.add_store(draft, store, "rows")
             if not filters:
                 draft.old_from = ()
-        value_serde = self.value_serde if filters else None
-        draft.value_serde = value_serde
-        return KTable(self.graph, draft.name, self.key_serde, value_serde, self.grace_ms)
+        draft.value_serde = serde
+        return KTable(self.graph, draft.name, self.key_serde, serde, self.grace_ms)
 
     def _suppress(self, step: HoldBack, name: str | None) -> "KTable[K, V]":
         node_name = name or self.graph.new_name("KTABLE-SUPPRESS-")
@@ -367,7 +404,7 @@ def _window_end(record: Any) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedTable(Generic[K, V]):
+class GroupedTable(KafkaWords, Generic[K, V]):
     """A table's rows under other keys, before they are added up."""
 
     graph: Graph
@@ -414,6 +451,7 @@ class GroupedTable(Generic[K, V]):
             self.value_serde,
         )
 
+    @overload
     def aggregate(
         self,
         initializer: Callable[[], R],
@@ -423,8 +461,36 @@ class GroupedTable(Generic[K, V]):
         value: Serde[Any] | None = None,
         store: str | None = None,
         name: str | None = None,
-    ) -> KTable[K, R]:
-        """The rows of a group as an aggregate of its own type."""
+    ) -> KTable[K, R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        *,
+        value: Serde[Any] | None = None,
+        store: str | None = None,
+        name: str | None = None,
+        **columns: AggregateColumn,
+    ) -> KTable[K, Any]: ...
+
+    def aggregate(
+        self,
+        initializer: Any = None,
+        adder: Any = None,
+        subtractor: Any = None,
+        *,
+        value: Serde[Any] | None = None,
+        store: str | None = None,
+        name: str | None = None,
+        **columns: AggregateColumn,
+    ) -> KTable[K, Any]:
+        """The rows of a group as an aggregate of its own type, or as declared columns."""
+        rows = None
+        if columns:
+            tally = self._tally(columns, (initializer, adder, subtractor))
+            initializer, adder, subtractor = tally.start, tally.add, tally.take_out
+            rows = json_serde_keeping(tally.type, PARTS)
+            value = value or json_serde(tally.type)
         return self._aggregated(
             "AGGREGATE",
             lambda d: AggregateRows(
@@ -437,7 +503,22 @@ class GroupedTable(Generic[K, V]):
             store,
             name,
             value,
+            rows,
         )
+
+    def _tally(
+        self, columns: dict[str, AggregateColumn], functions: tuple[Any, ...]
+    ) -> ColumnTally:
+        from penstock.streams.dsl.aggregation import refuse_both, tallied
+
+        refuse_both(*functions)
+        for name, one in columns.items():
+            if getattr(one, "kind", "sum") not in RETRACTABLE:
+                raise TopologyError(
+                    f"{name}: {one.kind} is not for the rows of a table, because a row that "
+                    "changes could not be taken out again"
+                )
+        return tallied(columns, record_type(self.key_serde, self.value_serde))
 
     def _aggregated(
         self,
@@ -446,6 +527,7 @@ class GroupedTable(Generic[K, V]):
         store: str | None,
         name: str | None,
         value_serde: Serde[Any] | None,
+        row_serde: Serde[Any] | None = None,
     ) -> KTable[K, Any]:
         graph = self.graph
         store_name = store or graph.new_store_name("KTABLE-AGGREGATE-")
@@ -464,7 +546,7 @@ class GroupedTable(Generic[K, V]):
             parents=[source_name],
             make=make,
             key_serde=serde,
-            value_serde=value_serde,
+            value_serde=row_serde or value_serde,
         )
         graph.add_store(graph.add(draft), store_name, "rows")
         return KTable(graph, node_name, serde, value_serde)

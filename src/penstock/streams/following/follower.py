@@ -17,9 +17,11 @@ from penstock.client.operations.topics import describe_topics
 from penstock.client.values import OffsetAndTimestamp, TopicPartition
 from penstock.client.wire.cluster import ClusterClient
 from penstock.errors import CommandError, PenstockError
+from penstock.streams.following.reading import committed_rows
 from penstock.streams.following.rows import RowFile, RowView
 from penstock.streams.plan.nodes import StoreSpec, StreamsTopology
 from penstock.streams.plan.stages import changelog_topic
+from penstock.streams.tasks.changelogs import READABLE, has_changelog
 from penstock.streams.values.records import Stamped, TimeWindow, Windowed
 
 LOOK_S = 0.02
@@ -229,28 +231,9 @@ class StoreFollower:
         self, partition: int, begin: int, end: int
     ) -> dict[bytes, tuple[bytes | None, int]]:
         """The newest value of each key between two offsets."""
-        from penstock.spark.options import read_options
-        from penstock.spark.source.offsets import OffsetRange
-        from penstock.spark.source.range_reader import read_range
-
-        options = read_options(
-            {
-                **{f"kafka.{name}": value for name, value in self._client.items()},
-                "subscribe": self.topic,
-                "kafka.isolation.level": "read_committed",
-                "failOnDataLoss": "false",
-                "columns": "key,value,timestamp",
-            },
-            streaming=False,
-        )
-        wanted = OffsetRange(partition=TopicPartition(self.topic, partition), start=begin, end=end)
-        found: dict[bytes, tuple[bytes | None, int]] = {}
-        for batch in read_range(options, wanted):
-            keys, values = batch.column("key").to_pylist(), batch.column("value").to_pylist()
-            times = batch.column("timestamp").cast("int64").to_pylist()
-            for key, value, micros in zip(keys, values, times, strict=True):
-                found[key] = (value, micros // 1000)
-        return found
+        at = TopicPartition(self.topic, partition)
+        rows = committed_rows(self._client, at, begin, end)
+        return {row.key: (row.value, row.timestamp_ms) for row in rows}
 
     def _check_topic(self, cluster: ClusterClient) -> None:
         """A topic that ends before what was read is another one: begin anew."""
@@ -287,18 +270,16 @@ class StoreFollower:
 
 def _found(topology: StreamsTopology, name: str) -> tuple[StoreSpec, int]:
     """A store that may be asked, and the span of its windows."""
-    from penstock.streams.running.topics import has_changelog
-
-    for store in topology.stores:
-        if store.name == name and has_changelog(store):
-            node = topology.by_name.get(store.node)
-            windows = getattr(node.step, "windows", None) if node else None
-            span_ms = getattr(windows, "size_ms", 0) or getattr(windows, "difference_ms", 0)
-            return store, int(span_ms)
-    known = [store.name for store in topology.stores if has_changelog(store)]
-    raise CommandError(
-        f"There is no store {name!r} to ask; known are: {', '.join(known) or 'none'}."
-    )
+    told = [store for store in topology.stores if has_changelog(topology, store)]
+    known = {store.name: store for store in told if store.kind in READABLE}
+    if name not in known:
+        raise CommandError(
+            f"There is no store {name!r} to ask; known are: {', '.join(known) or 'none'}."
+        )
+    node = topology.by_name.get(known[name].node)
+    windows = getattr(node.step, "windows", None) if node else None
+    span_ms = getattr(windows, "size_ms", 0) or getattr(windows, "difference_ms", 0)
+    return known[name], int(span_ms)
 
 
 def _long(data: bytes) -> int:

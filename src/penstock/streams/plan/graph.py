@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.streams.plan.nodes import NodeKind, PlanNode, StoreKind, StoreSpec, StreamsTopology
 from penstock.streams.steps.contract import RecordStep
-from penstock.streams.values.records import StreamRecord
+from penstock.streams.values.records import Intake, StreamRecord
 from penstock.streams.values.serdes import JSON, STRING, Serde
 
 
@@ -28,6 +28,7 @@ class NodeDraft:
     stores: list[str] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
     topic_of: Callable[[StreamRecord], str] | None = None
+    intake: Intake | None = None
     make: Callable[["NodeDraft"], RecordStep] = lambda draft: RecordStep()
     state: str | None = None
     table: str | None = None
@@ -169,6 +170,7 @@ class Graph:
             stores=tuple(dict.fromkeys(draft.stores)),
             topics=tuple(draft.topics),
             topic_of=draft.topic_of,
+            intake=draft.intake,
             step=draft.make(draft),
             state=draft.state,
             table=draft.table,

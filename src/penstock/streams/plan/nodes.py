@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from penstock.streams.steps.contract import RecordStep
-from penstock.streams.values.records import StreamRecord
+from penstock.streams.values.records import Intake, StreamRecord
 from penstock.streams.values.serdes import Serde
 
 NodeKind = Literal["source", "processor", "sink"]
@@ -36,6 +36,7 @@ class PlanNode:
     stores: tuple[str, ...] = ()  # As described: the stores its work touches.
     topics: tuple[str, ...] = ()  # A source's topics, or the one topic of a sink.
     topic_of: Callable[[StreamRecord], str] | None = None  # A sink that chooses by record.
+    intake: Intake | None = None  # A source whose records are made of more than key and value.
     step: RecordStep = field(default_factory=RecordStep)
     state: str | None = None  # Nodes with the same name here share state, clock and timers.
     table: str | None = None  # The node whose row the step looks up.

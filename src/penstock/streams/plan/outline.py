@@ -10,11 +10,13 @@ from typing import Any
 from penstock.streams.plan.nodes import PlanNode
 from penstock.streams.plan.stages import Stage, task_count
 
+_LAYOUT = 2  # Of pages, and of what is told in internal topics.
+
 
 def outline_of(stages: tuple[Stage, ...], counts: Mapping[str, int], places: int) -> dict[str, Any]:
     """Of a whole application, as plain values."""
     return {
-        "layout": 1,
+        "layout": _LAYOUT,
         "places": places,
         "stages": {
             str(stage.number): {

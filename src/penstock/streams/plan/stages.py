@@ -6,7 +6,7 @@ in a stage must lie in the same number of partitions, and a repartition topic se
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.streams.plan.describe import subtopologies
 from penstock.streams.plan.graph import TopologyError
@@ -179,10 +179,17 @@ def _global_part(group: list[PlanNode], globals_: list[PlanNode]) -> list[PlanNo
 def _part(topology: StreamsTopology, members: list[PlanNode]) -> StreamsTopology:
     used = {store for node in members for store in (*node.stores, node.state)}
     return StreamsTopology(
-        nodes=tuple(members),
+        nodes=tuple(map(_in_a_stage, members)),
         stores=tuple(store for store in topology.stores if store.name in used),
         internal_topics=topology.internal_topics,
     )
+
+
+def _in_a_stage(node: PlanNode) -> PlanNode:
+    """The node where the stages behind it answer later, not at once as in the test driver."""
+    if not isinstance(node.step, SubscribeRows):
+        return node
+    return replace(node, step=replace(node.step, every_version=True))
 
 
 def _is_users(node: PlanNode) -> bool:

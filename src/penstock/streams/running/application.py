@@ -24,16 +24,12 @@ from penstock.streams.plan.nodes import StreamsTopology
 from penstock.streams.running.folder import ApplicationFolder
 from penstock.streams.running.preparing import prepare
 from penstock.streams.running.settings import StreamsSettings, streams_settings
+from penstock.streams.running.stage_queries import SHORT_TIMEOUTS, new_purge, new_query
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from penstock.queries.query import Query
     from penstock.streams.spark.stage_query import StageQuery
 
 _STATUS_S = 1.0
-# For the lag, which is only told: a cluster that is away must not hold up the watching.
-_SHORT_TIMEOUTS = {"request.timeout.ms": "3000", "default.api.timeout.ms": "2000"}
 
 StartEngine = Callable[[threading.Event], SparkProcess]
 
@@ -85,6 +81,7 @@ class KafkaStreams:
         self._session: QuerySession | None = None
         self._thread: threading.Thread | None = None
         self._written_s = 0.0
+        self._purge = new_purge(self.settings, topology)
         self._followers: dict[str, StoreFollower] = {}
 
     @property
@@ -125,6 +122,7 @@ class KafkaStreams:
                 worked = [self._work_off(session, query) for query in queries]
                 if not any(worked) or self.failure or not _goes_round(queries):
                     break
+            self._purge.look(time.monotonic())
 
     def close(self, timeout_s: float = 120.0) -> bool:
         """Stop all stages and wait; whether it ended in time."""
@@ -177,6 +175,12 @@ class KafkaStreams:
             raise
         for name in prepared.created:
             self._report(f"Created the topic {name}.")
+        if prepared.is_restored:
+            application_id, path = self.settings.application_id, self.folder.path
+            self._report(
+                f"The state of {application_id} is not in {path}: it goes on where its topics "
+                "tell, and is restored from its changelogs."
+            )
         self._change(StreamsState.REBALANCING)
         return prepared.queries
 
@@ -188,6 +192,7 @@ class KafkaStreams:
                 self._session.look(self._stop)
                 if self._take_statuses():
                     break
+                self._purge.look(time.monotonic())
         except Exception as error:  # noqa: BLE001  (the thread ends with it: the state tells)
             self.failure = str(error) or type(error).__name__
         finally:
@@ -235,7 +240,7 @@ class KafkaStreams:
     def _new_session(self) -> QuerySession:
         from penstock.client.wire.raw_cluster import cluster_for
 
-        client = {**self.settings.client, **_SHORT_TIMEOUTS}
+        client = {**self.settings.client, **SHORT_TIMEOUTS}
         return QuerySession(
             self._start_engine,
             report=self._report,
@@ -243,21 +248,8 @@ class KafkaStreams:
         )
 
     def _new_query(self, query: "StageQuery", *, ends: bool) -> NewQuery:
-        def start(spark: "SparkSession") -> "Query":
-            self._carry_by_value()
-            return query.start(spark)
-
-        sinks = [node for node in query.work.topology.nodes if node.kind == "sink"]
-        written = sorted({query.work.name(t) for node in sinks for t in node.topics})
-        return NewQuery(
-            name=query.name,
-            topics=[*query.topics, *query.global_topics],
-            output=", ".join(written) or "its stores",
-            group=query.group,
-            checkpoint=query.checkpoint,
-            start=start,
-            ends=ends,
-            restarts_max=self._restarts_max,
+        return new_query(
+            query, ends=ends, restarts_max=self._restarts_max, before=self._carry_by_value
         )
 
     def _carry_by_value(self) -> None:

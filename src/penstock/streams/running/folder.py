@@ -2,6 +2,7 @@
 
 FOLDER/lock             held (flock) by the process that runs it; its process id
 FOLDER/topology.json    the plan that the checkpoints belong to
+FOLDER/restore.json     what stages begin with that have no checkpoint, where state was lost
 FOLDER/status.json      the last status, for `penstock streams status`
 FOLDER/spark.log        what Spark's own processes print
 FOLDER/stages/N/        Spark's progress and state of stage N
@@ -85,6 +86,14 @@ class ApplicationFolder:
     def write_plan(self, plan: dict[str, Any]) -> None:
         """Remember the plan, before anything is done by it."""
         self._write("topology.json", plan)
+
+    def restore_plan(self) -> dict[str, Any] | None:
+        """What was found when state had been lost; None: it never was."""
+        return self._read("restore.json")
+
+    def write_restore_plan(self, plan: dict[str, Any]) -> None:
+        """Remember it: stages use it one by one, also after another crash."""
+        self._write("restore.json", plan)
 
     def statuses(self) -> dict[str, Any] | None:
         """The last status that was written; None: it never ran."""

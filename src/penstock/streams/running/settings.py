@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import ConfigError
+from penstock.streams.tasks.failures import FailureLog
 
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly_once_v2", "at_least_once"
-RECORDS_MAX = 100_000  # Of a batch; a task's share of one is held in memory.
 _INTERVAL_MS = 100
+_PURGE_MS = 30_000
 _OURS = (
     "application.id",
     "bootstrap.servers",
@@ -22,15 +23,16 @@ _OURS = (
     "replication.factor",
     "errors.dead.letter.queue.topic.name",
     "windowstore.changelog.additional.retention.ms",
+    "repartition.purge.interval.ms",
     "max.records.per.batch",
     "shuffle.partitions",
+    "statestore.cache.max.bytes",
 )
 _REFUSED = {
     "num.stream.threads": "Spark decides how many tasks run at once; see --master",
     "num.standby.replicas": "state lies in the checkpoint, and a stage goes on from there",
     "application.server": "one process answers interactive queries; any number may follow",
-    "statestore.cache.max.bytes": "results of a batch are not merged; changelogs are, always",
-    "cache.max.bytes.buffering": "results of a batch are not merged; changelogs are, always",
+    "cache.max.bytes.buffering": "it is called statestore.cache.max.bytes",
     "default.key.serde": "give serdes to StreamsBuilder(key=..., value=...)",
     "default.value.serde": "give serdes to StreamsBuilder(key=..., value=...)",
     "topology.optimization": "the plan is Kafka Streams' without optimization",
@@ -52,9 +54,12 @@ class StreamsSettings:
     reset: str = "earliest"
     replication_factor: int = -1  # As the broker has it.
     dead_letters: str | None = None  # None: stop at a record that cannot be read.
+    failures: FailureLog | None = None  # None: nobody is told of what fails for a record.
     window_retention_extra_ms: int = _DAY_MS
-    records_max: int = RECORDS_MAX
+    purge_every_ms: int = _PURGE_MS  # Repartition topics, behind what was committed.
+    records_max: int | None = None  # Of a batch; None: as many as suit a stage.
     places: int | None = None  # Of Spark's tasks; None: as many as cores.
+    merges: bool = True  # What a batch adds to a key is one result, if the aggregate is declared.
 
     @property
     def folder(self) -> Path:
@@ -86,8 +91,10 @@ def streams_settings(given: Mapping[str, object]) -> StreamsSettings:
         window_retention_extra_ms=_number(
             raw, "windowstore.changelog.additional.retention.ms", _DAY_MS, least=0
         ),
-        records_max=_number(raw, "max.records.per.batch", RECORDS_MAX, least=1),
+        purge_every_ms=_number(raw, "repartition.purge.interval.ms", _PURGE_MS, least=0),
+        records_max=_number(raw, "max.records.per.batch", 0, least=0) or None,
         places=_number(raw, "shuffle.partitions", 0, least=0) or None,
+        merges=_number(raw, "statestore.cache.max.bytes", 1, least=0) > 0,
     )
 
 

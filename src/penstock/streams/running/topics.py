@@ -1,7 +1,7 @@
 """The topics of an application: inputs must be there, internal ones are made as Kafka Streams does.
 
 A changelog is compacted; one of windows also forgets by time. A repartition topic keeps what it has
-until it is deleted, because records are not purged behind their readers.
+until it is purged behind its readers (`purging.py`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,8 @@ from penstock.streams.plan.stages import (
     task_count,
 )
 from penstock.streams.running.settings import StreamsSettings
-from penstock.streams.tasks.changelogs import KEPT, retention_ms
+from penstock.streams.tasks.changelogs import has_changelog, retention_ms
+from penstock.streams.tasks.progress import progress_topic
 
 _TIMEOUT_MS = 30_000
 _REPARTITION = {
@@ -31,6 +32,7 @@ _REPARTITION = {
     "segment.bytes": str(50 * 1024 * 1024),
     "retention.ms": "-1",
 }
+_COMPACTED = {"cleanup.policy": "compact"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +54,6 @@ def output_topics(topology: StreamsTopology) -> list[str]:
     """What it writes for others, as far as it is known before a record comes."""
     sinks = [node for node in topology.nodes if node.kind == "sink"]
     return sorted({t for node in sinks for t in node.topics} - topology.internal_topics)
-
-
-def has_changelog(store: StoreSpec) -> bool:
-    """Whether a store's rows are written to a topic here; inner states of joins are not."""
-    return store.changelog and store.kind in KEPT and not store.is_global
 
 
 def known_counts(cluster: ClusterClient, topology: StreamsTopology) -> dict[str, int]:
@@ -93,15 +90,24 @@ def internal_topics(
                 configs=_changelog_configs(settings, stage, store),
             )
             for store in stage.topology.stores
-            if has_changelog(store)
+            if has_changelog(topology, store)
         ]
+        found.append(
+            InternalTopic(
+                name=prefix + progress_topic(stage.number),
+                partitions=task_count(stage, counts),
+                configs=_COMPACTED,
+            )
+        )
     return found
 
 
-def _changelog_configs(settings: StreamsSettings, stage: Stage, store: StoreSpec) -> dict[str, str]:
+def _changelog_configs(
+    settings: StreamsSettings, stage: Stage, store: StoreSpec
+) -> Mapping[str, str]:
     kept_ms = retention_ms(stage.topology.by_name.get(store.node))
     if store.kind not in ("windows", "sessions"):
-        return {"cleanup.policy": "compact"}
+        return _COMPACTED
     retention = kept_ms + settings.window_retention_extra_ms
     return {"cleanup.policy": "compact,delete", "retention.ms": str(retention)}
 

@@ -17,7 +17,9 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
 )
 
+from penstock.streams.spark.restoring import LostTasks
 from penstock.streams.tasks.batch import RowIn, RowOut, StageWork, TaskBatch
+from penstock.streams.tasks.failures import FailureNotes
 from penstock.streams.tasks.pages import PageShelf
 from penstock.streams.values.records import Headers
 
@@ -25,7 +27,7 @@ ROW_SCHEMA = (
     "topic STRING, partition INT, key BINARY, value BINARY, "
     "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, timestamp BIGINT"
 )
-_ROWS_AT_ONCE = 10_000
+ROWS_AT_ONCE = 10_000
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
@@ -52,9 +54,10 @@ class StateShelf:
 class StageProcessor(StatefulProcessor):
     """Runs the tasks of a stage with state."""
 
-    def __init__(self, work: StageWork, groups: Sequence[int]) -> None:
+    def __init__(self, work: StageWork, groups: Sequence[int], lost: LostTasks) -> None:
         self.work = work
         self.groups = list(groups)  # The number each task goes by.
+        self.lost = lost
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Spark's: open the state."""
@@ -68,10 +71,12 @@ class StageProcessor(StatefulProcessor):
     ) -> Iterator["pd.DataFrame"]:
         """Spark's: one task's rows of a batch."""
         task = self.groups.index(int(key[0]))
-        batch = TaskBatch(self.work, task, self._shelf, _wall_clock_ms())
-        written = batch.run([row for frame in rows for row in rows_of_frame(frame)])
-        for at in range(0, len(written), _ROWS_AT_ONCE):
-            yield frame_of_rows(written[at : at + _ROWS_AT_ONCE])
+        self.lost.restore(self.work, task, self._shelf)
+        batch = TaskBatch(self.work, task, self._shelf, wall_clock_ms())
+        batch.run([row for frame in rows for row in rows_of_frame(frame)])
+        written = [*batch.out, *batch.rest_of_failures()]
+        for at in range(0, len(written), ROWS_AT_ONCE):
+            yield frame_of_rows(written[at : at + ROWS_AT_ONCE])
 
     def close(self) -> None:
         """Spark's: nothing is held."""
@@ -94,9 +99,14 @@ class NoShelf:
 
 def run_without_state(work: StageWork, batches: Iterator[Any]) -> Iterator[Any]:
     """A stage without state, on Arrow batches: order stays, nothing is shuffled."""
+    notes = None if work.failures is None else FailureNotes(work.failures)
+    task = None
     for batch in batches:
-        task = TaskBatch(work, 0, lambda state: NoShelf(), _wall_clock_ms())
+        task = TaskBatch(work, 0, lambda state: NoShelf(), wall_clock_ms(), notes=notes)
         yield arrow_of_rows(task.run(rows_of_arrow(batch)))
+    rest = [] if task is None else task.rest_of_failures()
+    if rest:
+        yield arrow_of_rows(rest)
 
 
 def rows_of_frame(frame: "pd.DataFrame") -> Iterator[RowIn]:
@@ -155,10 +165,11 @@ def arrow_of_rows(rows: Sequence[RowOut]) -> Any:
 
 
 def _headers_out(headers: Headers) -> list[dict[str, Any]]:
-    return [{"key": key, "value": value} for key, value in headers]
+    return [] if not headers else [{"key": key, "value": value} for key, value in headers]
 
 
-def _wall_clock_ms() -> int:
+def wall_clock_ms() -> int:
+    """Now."""
     import time
 
     return time.time_ns() // 1_000_000

@@ -10,6 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.streams.plan.native import native_stage, native_tally
+from penstock.streams.spark.native_rows import NativeRows
+from penstock.streams.spark.restoring import LostTasks
 from penstock.streams.spark.spreading import group_numbers
 from penstock.streams.tasks.batch import ANY_PARTITION, StageWork
 
@@ -17,9 +20,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from penstock.queries.query import Query
+    from penstock.streams.spark.tally_rows import TallyRows
 
 _POOL = "spark.scheduler.pool"
 _SHUFFLE = "spark.sql.shuffle.partitions"
+_COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
+# Of a batch, which costs the same however large it is: rows of a native stage only pass through, of
+# a tally a few cells each are held, of other stages with state everything.
+_NATIVE_RECORDS, _TALLY_RECORDS, _STEP_RECORDS = 1_000_000, 500_000, 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +41,14 @@ class StageQuery:
     tasks: int
     places: int  # Of Spark's; fixed for the life of a checkpoint.
     has_state: bool
+    lost: LostTasks  # What tasks without pages begin with.
     group: str
     checkpoint: Path
     settings: Mapping[str, str]  # Of the client.
     starting: str  # "earliest", "latest" or offsets, for a new checkpoint.
     delivery: str
-    records_max: int  # Of a batch.
+    records_max: int | None  # Of a batch; None: what suits the stage.
+    merges: bool  # Whether a batch's records of a key may give one result.
     every: str | None  # None: what is there now, then the end.
 
     def start(self, spark: "SparkSession") -> "Query":
@@ -52,7 +62,7 @@ class StageQuery:
             spark.conf.set(_SHUFFLE, str(before))
 
     def _start(self, spark: "SparkSession") -> "Query":
-        rows = self._worked(self._read(spark))
+        rows = self._worked(spark)
         out = rows.selectExpr(
             "topic",
             f"nullif(partition, {ANY_PARTITION}) AS partition",
@@ -74,13 +84,15 @@ class StageQuery:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=self.every).start()
 
-    def _read(self, spark: "SparkSession") -> "DataFrame":
+    def _read(self, spark: "SparkSession", records_max: int, *others: str) -> "DataFrame":
+        """The rows of all topics, with some other columns as well."""
         options = {
             **self._kafka(),
             "subscribe": ",".join((*self.topics, *self.global_topics)),
             "startingOffsets": self.starting,
-            "includeHeaders": "true",
-            "maxOffsetsPerTrigger": str(self.records_max),
+            "columns": ",".join((*_COLUMNS, *others)),
+            "includeRangeEnds": str("timestampType" in others).lower(),
+            "maxOffsetsPerTrigger": str(self.records_max or records_max),
             "kafka.group.id": self.group,
             "kafka.isolation.level": "read_committed",
             "checkpointLocation": str(self.checkpoint),
@@ -93,23 +105,44 @@ class StageQuery:
             "unix_millis(timestamp) AS timestamp",
             "key",
             "value",
-            "headers",
+            *others,
         )
 
-    def _worked(self, rows: "DataFrame") -> "DataFrame":
-        from penstock.streams.spark.processor import (
-            ROW_SCHEMA,
-            StageProcessor,
-            run_without_state,
-        )
+    def _worked(self, spark: "SparkSession") -> "DataFrame":
+        from penstock.streams.spark.processor import ROW_SCHEMA, run_without_state
 
+        native = None if self.has_state else native_stage(self.work.topology)
+        if native is not None:
+            rows = self._read(spark, _NATIVE_RECORDS, "headers", "timestampType")
+            return NativeRows(native, self.work).worked(rows)
         if not self.has_state:
             run: Any = partial(run_without_state, self.work)
-            return rows.mapInArrow(run, ROW_SCHEMA)
-        groups = group_numbers(self.tasks, self.places)
-        grouped = self._with_task(rows, groups).groupBy("task")
-        processor = StageProcessor(self.work, groups)
+            return self._read(spark, _NATIVE_RECORDS, "headers").mapInArrow(run, ROW_SCHEMA)
+        rows, processor = self._with_state(spark)
+        grouped = rows.groupBy("task")
         return grouped.transformWithStateInPandas(processor, ROW_SCHEMA, "append", "none")
+
+    def _with_state(self, spark: "SparkSession") -> tuple["DataFrame", Any]:
+        """The rows for each task, and what runs it."""
+        from penstock.streams.spark.processor import StageProcessor
+        from penstock.streams.spark.tally_rows import TallyProcessor
+
+        groups = group_numbers(self.tasks, self.places)
+        tally = self._tally()
+        if tally is None:
+            rows = self._with_task(self._read(spark, _STEP_RECORDS, "headers"), groups)
+            return rows, StageProcessor(self.work, groups, self.lost)
+        rows = tally.added(self._with_task(self._read(spark, _TALLY_RECORDS), groups))
+        return rows, TallyProcessor(self.work, tally.way.end.name, groups, self.lost)
+
+    def _tally(self) -> "TallyRows | None":
+        """How the stage adds up; None: record by record, as when a misfit has to be put aside."""
+        from penstock.streams.spark.tally_rows import TallyRows
+
+        found = native_tally(self.work.topology) if self.merges else None
+        if found is None or (found.checks_values and self.work.dead_letters is not None):
+            return None
+        return TallyRows(found, self.work)
 
     def _with_task(self, rows: "DataFrame", groups: list[int]) -> "DataFrame":
         """Each row for the task of its partition; of a global table for every task."""

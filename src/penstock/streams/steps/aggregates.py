@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.streams.columns.aggregates import AnyTally
 from penstock.streams.steps.contract import Arrival, RecordStep, Yielded, kept
 from penstock.streams.steps.tables import stamped
 from penstock.streams.steps.window_clock import WindowStep
@@ -21,6 +22,7 @@ class AggregateStream(RecordStep):
     initializer: Initializer
     aggregator: Aggregator
     sends_old: bool = False
+    tally: AnyTally | None = None  # What is added up, where it was declared.
     has_state = True
 
     def take(self, arrival: Arrival) -> Yielded:
@@ -34,6 +36,17 @@ class AggregateStream(RecordStep):
         change = TableChange(new, old if self.sends_old else None)
         records = (record.with_value(change).at(at_ms),)
         return Yielded(records=records, state=stamped(new, at_ms), clock=arrival.clock)
+
+    def merge(self, arrival: Arrival) -> Yielded:
+        """Work on what a batch adds up to for a key: the record's value is the batch's row."""
+        assert self.tally is not None
+        record, row, key = arrival.record, arrival.state, arrival.record.key
+        old = self.initializer() if row is None else row.value
+        at_ms = record.timestamp_ms if row is None else max(record.timestamp_ms, row.timestamp_ms)
+        new = self.tally.merge(key, old, record.value)
+        change = TableChange(new, old if self.sends_old else None)
+        records = (record.with_value(change).at(at_ms),)
+        return Yielded(records=records, state=Stamped(new, at_ms), clock=arrival.clock)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +88,7 @@ class AggregateWindows(WindowStep):
     windows: TimeWindows
     initializer: Initializer
     aggregator: Aggregator
+    tally: AnyTally | None = None  # What is added up, where it was declared.
 
     def take(self, arrival: Arrival) -> Yielded:
         """Work on one record; a null value is aggregated like any other."""
@@ -87,18 +101,37 @@ class AggregateWindows(WindowStep):
         sent = []
         for window in self.windows.windows_for(record.timestamp_ms):
             if window.end_ms > closes_ms:
-                sent.append(self._update(rows, window, record))
+                sent.append(self._update(rows, window, record, self.aggregator))
                 clock = clock.stored(window.start_ms)
         state = live_rows(rows, clock.stored_ms - self.windows.retention_ms + 1)
         return Yielded(records=tuple(sent), state=state, clock=clock)
 
+    def merge(self, arrival: Arrival, start_ms: int, closes_ms: int) -> Yielded:
+        """Work on what a batch adds up to for a window, unless it was closed before the batch."""
+        record, clock = arrival.record, arrival.clock
+        window = TimeWindow(start_ms, start_ms + self.windows.size_ms)
+        if window.end_ms <= closes_ms:
+            return kept(arrival)
+        oldest_ms = clock.stored_ms - self.windows.retention_ms + 1
+        rows: dict[int, Stamped] = dict(live_rows(dict(arrival.state or ()), oldest_ms) or ())
+        assert self.tally is not None
+        merge: Any = self.tally.merge
+        sent = self._update(rows, window, record, lambda key, value, old: merge(key, old, value))
+        clock = clock.stored(start_ms)
+        state = live_rows(rows, clock.stored_ms - self.windows.retention_ms + 1)
+        return Yielded(records=(sent,), state=state, clock=clock)
+
     def _update(
-        self, rows: dict[int, Stamped], window: TimeWindow, record: StreamRecord
+        self,
+        rows: dict[int, Stamped],
+        window: TimeWindow,
+        record: StreamRecord,
+        aggregator: Aggregator,
     ) -> StreamRecord:
         row = rows.pop(window.start_ms, None)
         old = self.initializer() if row is None else row.value
         at_ms = record.timestamp_ms if row is None else max(record.timestamp_ms, row.timestamp_ms)
-        new = self.aggregator(record.key, record.value, old)
+        new = aggregator(record.key, record.value, old)
         if new is not None:
             rows[window.start_ms] = Stamped(new, at_ms)
         change = TableChange(new, old if self.sends_old else None)

@@ -7,7 +7,7 @@ returns what they become. All are values, so a host may keep them in a dict or i
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.streams.values.records import Stamped, StreamRecord
 
@@ -21,9 +21,8 @@ class Timer:
     key: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
-    """A record at a step, with all the step may look at."""
+class Arrival(NamedTuple):
+    """A record at a step, with all the step may look at. A tuple: every record makes some."""
 
     record: StreamRecord
     key: bytes  # The record's key as its serde writes it; empty for none.
@@ -32,8 +31,7 @@ class Arrival:
     found: Stamped | None = None  # The row of the table that the step looks into.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Yielded:
+class Yielded(NamedTuple):
     """What becomes of it: records to forward in order, and the key's state and timers from now."""
 
     records: tuple[StreamRecord, ...] = ()
@@ -69,6 +67,10 @@ class RecordStep:
     def fire(self, timer: Timer, state: Any, clock: Any) -> Yielded:
         """Work on a timer that is due."""
         return Yielded(state=state, clock=clock)
+
+    def timers_of(self, state: Any) -> tuple[Timer, ...]:
+        """The timers of a key with this state, for a host that lost them."""
+        return ()
 
     def row(
         self, key: Any, state: Any, parents: Callable[[], tuple[Stamped | None, ...]]

@@ -52,17 +52,18 @@ class SubscribeRows(RecordStep):
     key_serde: Serde[Any]
     value_serde: Serde[Any]
     foreign_serde: Serde[Any]
+    # Where answers come batches later, a row may have changed by then, and its answer is dropped.
+    # So there every version is asked about, also one without a foreign key, which gets nothing.
+    every_version: bool = False
 
     def take(self, arrival: Arrival) -> Yielded:
         """Work on one change of the left table."""
         record, change = arrival.record, arrival.record.value
+        if change.old is None and change.new is None:
+            return NOTHING
         old = None if change.old is None else self.foreign_key(record.key, change.old)
         new = None if change.new is None else self.foreign_key(record.key, change.new)
-        if self.left:
-            nothing = change.old is None and change.new is None
-            asks = [] if nothing else self._left_asks(old, new)
-        else:
-            asks = self._inner_asks(old, new)
+        asks = self._left_asks(old, new) if self.left else self._inner_asks(old, new)
         return Yielded(records=tuple(self._asking(arrival, key, ask) for key, ask in asks))
 
     def _left_asks(self, old: Any, new: Any) -> list[tuple[Any, Instruction]]:
@@ -72,10 +73,13 @@ class SubscribeRows(RecordStep):
         return [*leaves, (new, Instruction.TELL_ALWAYS)]
 
     def _inner_asks(self, old: Any, new: Any) -> list[tuple[Any, Instruction]]:
+        if new is None and old is None:
+            return [(None, Instruction.TELL_ALWAYS)] if self.every_version else []
         if new is None:
-            return [] if old is None else [(old, Instruction.END_AND_TELL)]
+            return [(old, Instruction.END_AND_TELL)]
         if old is None or not self._moved(old, new):
-            return [(new, Instruction.TELL_IF_FOUND)]
+            always, if_found = Instruction.TELL_ALWAYS, Instruction.TELL_IF_FOUND
+            return [(new, always if self.every_version else if_found)]
         return [(old, Instruction.END_SILENTLY), (new, Instruction.TELL_ALWAYS)]
 
     def _moved(self, old: Any, new: Any) -> bool:

@@ -28,6 +28,15 @@ class FilterRecords(RecordStep):
 
 
 @dataclass(frozen=True, slots=True)
+class KeepKeyed(RecordStep):
+    """Forwards records that have a key: others have no place in a topic that is read by key."""
+
+    def take(self, arrival: Arrival) -> Yielded:
+        """Work on one record."""
+        return NOTHING if arrival.record.key is None else Yielded(records=(arrival.record,))
+
+
+@dataclass(frozen=True, slots=True)
 class MapRecords(RecordStep):
     """One record becomes any number of others, at the same time."""
 
@@ -38,6 +47,19 @@ class MapRecords(RecordStep):
         record = arrival.record
         pairs = self.mapper(record.key, record.value)
         return Yielded(records=tuple(record.with_key(k).with_value(v) for k, v in pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class RestampRecords(RecordStep):
+    """Forwards each record at a time of its own making."""
+
+    time_of: Callable[[Any, Any], int | None]
+
+    def take(self, arrival: Arrival) -> Yielded:
+        """Work on one record."""
+        record = arrival.record
+        time_ms = self.time_of(record.key, record.value)
+        return Yielded(records=(record if time_ms is None else record.at(time_ms),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,10 @@ class JoinStreams(RecordStep):
         left = tuple(one for one in state.waiting if one.timer != timer)
         return self._yielded(replace(state, waiting=left), clock, sent)
 
+    def timers_of(self, state: JoinState) -> tuple[Timer, ...]:
+        """One for each time at which a record waits."""
+        return tuple(dict.fromkeys(one.timer for one in state.waiting))
+
     def _reach_ms(self, side: int) -> int:
         """How far after a record of the side a partner may lie."""
         return self.windows.after_ms if side == LEFT else self.windows.before_ms
@@ -168,5 +172,4 @@ class JoinStreams(RecordStep):
     def _yielded(
         self, state: JoinState, clock: JoinClock, sent: tuple[StreamRecord, ...]
     ) -> Yielded:
-        timers = tuple(dict.fromkeys(one.timer for one in state.waiting))
-        return Yielded(records=sent, state=state, clock=clock, timers=timers)
+        return Yielded(records=sent, state=state, clock=clock, timers=self.timers_of(state))

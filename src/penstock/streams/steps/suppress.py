@@ -71,6 +71,10 @@ class HoldBack(RecordStep):
         dropped = state.change.new is None and self.is_final
         return Yielded(records=() if dropped else (record,), clock=clock, timers=())
 
+    def timers_of(self, state: HeldBack) -> tuple[Timer, ...]:
+        """What waits has one."""
+        return (state.timer,)
+
     def row(
         self, key: Any, state: Any, parents: Callable[[], tuple[Stamped | None, ...]]
     ) -> Stamped | None:

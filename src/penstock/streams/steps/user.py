@@ -70,3 +70,4 @@ class UserStep(RecordStep):
 
     supplier: Callable[[], Processor]
     stores: tuple[str, ...]
+    keeps_key: bool = False  # What it sends has the key of the record it works on.

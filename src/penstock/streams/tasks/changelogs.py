@@ -3,7 +3,8 @@
 A row's key is the key's bytes, with the window's start behind it for windows and end and start for
 sessions; its time is the row's. A window that its store has let go gets no tombstone, because the
 topic forgets it by its own retention; what it was at last is told, also where it came and went
-within one batch.
+within one batch. What joins and `suppress` hold has no form that others could read: its rows are
+the states as they lie in pages, for nobody but a task that lost them.
 """
 
 import struct
@@ -11,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from penstock.streams.plan.nodes import PlanNode, StoreKind, StoreSpec
+from penstock.streams.plan.nodes import PlanNode, StoreKind, StoreSpec, StreamsTopology
 from penstock.streams.tasks.paged_memory import Changed
 from penstock.streams.tasks.state_values import decoded
 from penstock.streams.values.records import TimeWindow
 from penstock.streams.values.serdes import Serde
 
-KEPT: tuple[StoreKind, ...] = ("rows", "windows", "sessions", "user")
+READABLE: tuple[StoreKind, ...] = ("rows", "windows", "sessions", "user")  # By anybody.
 _LONG = struct.Struct(">q")
 _SEQUENCE = b"\0\0\0\0"  # Behind the start of a window; joins would count there.
 
@@ -28,6 +29,13 @@ class ChangelogRow(NamedTuple):
     key: bytes
     value: bytes | None
     timestamp_ms: int
+
+
+def has_changelog(topology: StreamsTopology, store: StoreSpec) -> bool:
+    """Whether a store's states are told in a topic; a global table's topic is its own."""
+    if not store.changelog or store.is_global:
+        return False
+    return store.kind in READABLE or any(node.state == store.name for node in topology.nodes)
 
 
 def retention_ms(node: PlanNode | None) -> int:
@@ -55,11 +63,13 @@ class ChangelogWriter:
         if self.kind == "rows":
             yield self._row(change.key, change.after, stream_ms)
         elif self.kind == "user":
-            yield ChangelogRow(change.key, self._bytes(change.after), stream_ms)
+            yield ChangelogRow(change.key, self._bytes(change.after), max(0, stream_ms))
         elif self.kind == "windows":
             yield from self._windows(change, stream_ms)
-        else:
+        elif self.kind == "sessions":
             yield from self._sessions(change)
+        else:
+            yield ChangelogRow(change.key, change.data, max(0, stream_ms))
 
     def _row(self, key: bytes, row: Any, stream_ms: int) -> ChangelogRow:
         if row is None:

@@ -4,7 +4,7 @@ States are decoded when they are asked for and encoded once at the end of the ba
 a key changed. What changed is told then, for the changelog.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,7 +26,20 @@ class Changed(NamedTuple):
     key: bytes
     before: bytes | None
     after: Any
+    data: bytes | None  # What is after, as it lies in its page.
     lapsed: dict[Any, Any]  # Windows that were let go meanwhile, as they were at last.
+
+
+def about_page(
+    clock: Any,
+    timers: Iterable[Timer],
+    count: int,
+    size_bytes: int,
+    value_serde: Serde[Any] | None,
+) -> bytes:
+    """What the page `ABOUT` holds: the clock, who waits, and how many pages of what size are."""
+    waiting = [(timer.at_ms, timer.side, timer.key) for timer in timers]
+    return encoded((clock, waiting, count, size_bytes), value_serde)
 
 
 @dataclass(slots=True)
@@ -59,10 +72,12 @@ class PagedMemory:
 
     def state(self, key: bytes) -> Any:
         """The key's state, or None."""
-        if key not in self._now:
+        try:
+            return self._now[key]
+        except KeyError:
             data = self._pages.get(key)
-            self._now[key] = None if data is None else decoded(data, self.value_serde)
-        return self._now[key]
+            state = self._now[key] = None if data is None else decoded(data, self.value_serde)
+            return state
 
     def entry(self, key: bytes) -> tuple[Any, Any]:
         """The key that these bytes are of, and its state."""
@@ -93,6 +108,14 @@ class PagedMemory:
         self._now[key] = state
         self._touched[key] = None
 
+    def stored(self, key: bytes) -> bytes | None:
+        """The key's state as it lies in its page, for who decodes it himself."""
+        return self._pages.get(key)
+
+    def store(self, key: bytes, data: bytes) -> None:
+        """Put the key's state into its page; nobody may have asked for it by `state`."""
+        self._pages.put(key, data)
+
     def flush(self) -> Iterator[Changed]:
         """Write what changed back to its pages; one change for each key that is other than it was.
 
@@ -105,12 +128,11 @@ class PagedMemory:
             lapsed = self._lapsed.get(key, {})
             if data != before or lapsed:
                 self._pages.put(key, data)
-                yield Changed(key, before, after, lapsed)
+                yield Changed(key, before, after, data, lapsed)
         self._touched, self._lapsed = {}, {}
         self._pages.flush()
-        waiting = [(timer.at_ms, timer.side, timer.key) for timer in self.timers]
-        about = encoded(
-            (self.clock, waiting, self._pages.count, self._pages.size_bytes), self.value_serde
+        about = about_page(
+            self.clock, self.timers, self._pages.count, self._pages.size_bytes, self.value_serde
         )
         if about != self._about:
             self.shelf.save(ABOUT, about)

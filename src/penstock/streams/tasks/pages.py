@@ -121,7 +121,20 @@ class Pages:
         return page
 
     def _number(self, key: bytes) -> int:
-        return _hash(key) & (self.count - 1)
+        return page_of(key, self.count)
+
+
+def page_of(key: bytes, count: int) -> int:
+    """The page of a key among so many."""
+    return _hash(key) & (count - 1)
+
+
+def page_count(size_bytes: int) -> int:
+    """How many pages so many bytes are to lie in."""
+    count = FIRST_PAGES
+    while size_bytes > count * PAGE_BYTES:
+        count *= 2
+    return count
 
 
 def _hash(key: bytes) -> int:

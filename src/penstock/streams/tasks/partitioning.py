@@ -10,6 +10,11 @@ _MIX = 0x5BD1E995
 _WINDOW_BYTES = {"time-windowed": 8, "session-windowed": 16}
 
 
+def is_windowed(serde: Serde[object]) -> bool:
+    """Whether keys of the serde are windowed."""
+    return serde.name in _WINDOW_BYTES
+
+
 def windowed_partition(serde: Serde[object], key: bytes | None, count: int | None) -> int | None:
     """The partition of a windowed key; None: the key is not windowed, or its topic not known."""
     size = _WINDOW_BYTES.get(serde.name)

@@ -53,6 +53,9 @@ _INT_MAX, _INT_MIN = 2**63 - 1, -(2**63)
 
 def encoded(value: Any, serde: Serde[Any] | None = None) -> bytes:
     """The value's bytes; `serde` writes what is not plain."""
+    row = _row_bytes(value) if type(value) is Stamped else None
+    if row is not None:
+        return row
     parts = [LAYOUT]
     _write(value, parts.append, serde)
     return b"".join(parts)
@@ -63,12 +66,60 @@ def decoded(data: bytes, serde: Serde[Any] | None = None) -> Any:
     if data[:1] != LAYOUT:
         raise SerdeError(f"a state of layout {data[:1].hex() or 'none'}, but this reads 01")
     try:
+        if data.startswith(_TEXT_FRONT):
+            return _text_row(data)
         value, end = _read(data, 1, serde)
     except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise SerdeError(f"a state that was cut off or changed: {error}") from error
     if end != len(data):
         raise SerdeError(f"a state of {end} bytes has {len(data) - end} more")
     return value
+
+
+_COUNT = struct.Struct(">3scqcq")
+_COUNT_FRONT = LAYOUT + b"c\0"  # A Stamped, which is the first of the classes.
+
+
+def encoded_count(count: int, timestamp_ms: int) -> bytes:
+    """The bytes of `Stamped(count, timestamp_ms)`, at once."""
+    return _COUNT.pack(_COUNT_FRONT, b"i", count, b"i", timestamp_ms)
+
+
+def decoded_count(data: bytes) -> tuple[int, int]:
+    """Count and time of such bytes; SerdeError where they are of anything else."""
+    if len(data) != _COUNT.size:
+        raise SerdeError(f"a count of {len(data)} bytes")
+    front, first, count, second, timestamp_ms = _COUNT.unpack(data)
+    if (front, first, second) != (_COUNT_FRONT, b"i", b"i"):
+        raise SerdeError("a state that is no count")
+    return count, timestamp_ms
+
+
+_TEXT_FRONT = LAYOUT + b"c\0s"  # A Stamped text, as most tables have them.
+_TEXT_SIZE = struct.Struct(">4sI")
+_TIME = struct.Struct(">cq")
+
+
+def _row_bytes(row: Stamped) -> bytes | None:
+    """The bytes of a row of a text or a number, at once; None: of another, or of a great number."""
+    value, at_ms = row.value, row.timestamp_ms
+    if not 0 <= at_ms <= _INT_MAX:
+        return None
+    if type(value) is str:
+        data = value.encode("utf-8", "surrogatepass")
+        return _TEXT_SIZE.pack(_TEXT_FRONT, len(data)) + data + _TIME.pack(b"i", at_ms)
+    if type(value) is int and _INT_MIN <= value <= _INT_MAX:
+        return encoded_count(value, at_ms)
+    return None
+
+
+def _text_row(data: bytes) -> Stamped:
+    """The row of a text; its bytes are those that `_write` makes of it."""
+    text, end = _read_text(data, len(_TEXT_FRONT), None)
+    tag, at_ms = _TIME.unpack_from(data, end)
+    if tag != b"i" or end + _TIME.size != len(data):
+        raise SerdeError(f"a state of {end + _TIME.size} bytes has {len(data)}")
+    return Stamped(text, at_ms)
 
 
 def _write(value: Any, put: Callable[[bytes], None], serde: Serde[Any] | None) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from penstock.streams.plan.nodes import PlanNode, StoreSpec, StreamsTopology
@@ -10,6 +11,8 @@ from penstock.streams.steps.stateless import BranchRecords
 from penstock.streams.steps.user import Processor, UserStep, UserStore
 from penstock.streams.tasks.memory import MemoryStore, StateMemory, StepMemory
 from penstock.streams.values.records import Stamped, StreamRecord
+
+Taker = Callable[[StreamRecord], None]  # What takes a record at a node.
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,9 +32,17 @@ class TaskContext:
 
     task: "Task"
     node: PlanNode
+    record: StreamRecord | None = None  # The one that is worked on; None: a punctuator works.
 
     def forward(self, record: StreamRecord) -> None:
         """Send a record on."""
+        step, taken = self.node.step, self.record
+        keeps_key = isinstance(step, UserStep) and step.keeps_key
+        if keeps_key and taken is not None and record.key != taken.key:
+            raise ValueError(
+                f"{self.node.name} sends the key {record.key!r} for {taken.key!r}: process_values "
+                "keeps keys, process may change them."
+            )
         self.task.forward(self.node, record)
 
     def store(self, name: str) -> UserStore:
@@ -79,8 +90,9 @@ class Task:
     make_store: Callable[[StoreSpec], UserStore] = lambda store: MemoryStore(store.key_serde)
     memories: dict[str, StateMemory] = field(default_factory=dict)
     user_stores: dict[str, UserStore] = field(default_factory=dict)
-    processors: dict[str, Processor] = field(default_factory=dict)
+    processors: dict[str, tuple[Processor, TaskContext]] = field(default_factory=dict)
     punctuations: list[Punctuation] = field(default_factory=list)
+    _takers: dict[str, tuple[Taker, ...]] = field(default_factory=dict)  # Of a node's children.
 
     def start(self) -> None:
         """Make the stores and the user's processors."""
@@ -90,12 +102,13 @@ class Task:
         for node in self.topology.nodes:
             if isinstance(node.step, UserStep):
                 processor = node.step.supplier()
-                self.processors[node.name] = processor
-                processor.init(TaskContext(self, node))
+                context = TaskContext(self, node)
+                self.processors[node.name] = processor, context
+                processor.init(context)
 
     def close(self) -> None:
         """End the user's processors."""
-        for processor in self.processors.values():
+        for processor, _ in self.processors.values():
             processor.close()
 
     def process(self, source: PlanNode, record: StreamRecord) -> None:
@@ -116,14 +129,31 @@ class Task:
 
     def forward(self, node: PlanNode, record: StreamRecord) -> None:
         """Give the record to all children of the node."""
-        for child in self.topology.children[node.name]:
-            self._arrive(child, record)
+        for take in self._sends(node.name):
+            take(record)
+
+    def merge(
+        self,
+        node: PlanNode,
+        key: bytes,
+        record: StreamRecord,
+        take: Callable[[Arrival], Yielded],
+    ) -> None:
+        """Give a node what a batch adds up to for a key, and its results to its children."""
+        assert node.state is not None
+        memory = self.memory(node.state)
+        arrival = Arrival(record=record, key=key, state=memory.state(key), clock=memory.clock)
+        yielded = take(arrival)
+        memory.clock = yielded.clock
+        memory.put(key, record.key, yielded.state, None)
+        self._send(node, yielded)
 
     def memory(self, state: str) -> StateMemory:
         """The memory under a state's name."""
-        if state not in self.memories:
-            self.memories[state] = self.make_memory(state)
-        return self.memories[state]
+        found = self.memories.get(state)
+        if found is None:
+            found = self.memories[state] = self.make_memory(state)
+        return found
 
     def row(self, name: str, key: Any) -> Stamped | None:
         """The row a table has for the key now."""
@@ -137,36 +167,64 @@ class Task:
             key, state, lambda: tuple(self.row(parent, key) for parent in node.rows_of)
         )
 
-    def _arrive(self, node: PlanNode, record: StreamRecord) -> None:
-        step = node.step
+    def _sends(self, name: str) -> tuple[Taker, ...]:
+        """What takes the records that a node sends; found out once, for it is asked each time."""
+        found = self._takers.get(name)
+        if found is None:
+            children = self.topology.children[name]
+            found = self._takers[name] = tuple(self._taker(child) for child in children)
+        return found
+
+    def _taker(self, node: PlanNode) -> Taker:
         if node.kind == "sink":
-            self.emit(node, record)
-        elif isinstance(step, UserStep):
-            self.processors[node.name].process(record)
-        elif isinstance(step, BranchRecords):
+            return partial(self.emit, node)
+        if isinstance(node.step, UserStep):
+            return partial(self._process, node.name)
+        if isinstance(node.step, BranchRecords):
+            return self._branching(node.step, node)
+        return self._plain(node) if node.state is None else partial(self._step, node)
+
+    def _process(self, name: str, record: StreamRecord) -> None:
+        processor, context = self.processors[name]
+        before, context.record = context.record, record
+        try:
+            processor.process(record)
+        finally:
+            context.record = before
+
+    def _branching(self, step: BranchRecords, node: PlanNode) -> Taker:
+        ways = [self._taker(self.topology.by_name[name]) for name in node.branches]
+
+        def take(record: StreamRecord) -> None:
             number = step.branch(record)
             if number is not None:
-                self._arrive(self.topology.by_name[node.branches[number]], record)
-        else:
-            self._step(node, record)
+                ways[number](record)
+
+        return take
+
+    def _plain(self, node: PlanNode) -> Taker:
+        """A step without state: nothing is remembered, so little is asked for each record."""
+        work, lookup_key, table = node.step.take, node.step.lookup_key, node.table
+        sends = self._sends(node.name)
+
+        def take(record: StreamRecord) -> None:
+            found = None if table is None else self.row(table, lookup_key(record))
+            for one in work(Arrival(record, b"", None, None, found)).records:
+                for send in sends:
+                    send(one)
+
+        return take
 
     def _step(self, node: PlanNode, record: StreamRecord) -> None:
         step = node.step
+        assert node.state is not None
         found = None if node.table is None else self.row(node.table, step.lookup_key(record))
-        if node.state is None:
-            yielded = step.take(Arrival(record=record, key=b"", found=found))
-            self._send(node, yielded)
-            return
         memory = self.memory(node.state)
         memory.clock = step.advance(memory.clock, record)
         if step.sweeps_first:
             self._sweep(node, memory, record)
         key = _key_bytes(node, record.key)
-        yielded = step.take(
-            Arrival(
-                record=record, key=key, state=memory.state(key), clock=memory.clock, found=found
-            )
-        )
+        yielded = step.take(Arrival(record, key, memory.state(key), memory.clock, found))
         memory.clock = yielded.clock
         if record.key is not None:
             memory.put(key, record.key, yielded.state, yielded.timers)
@@ -184,8 +242,10 @@ class Task:
             self._send(node, yielded)
 
     def _send(self, node: PlanNode, yielded: Yielded) -> None:
+        sends = self._sends(node.name)
         for record in yielded.records:
-            self.forward(node, record)
+            for send in sends:
+                send(record)
 
 
 def _key_bytes(node: PlanNode, key: Any) -> bytes:

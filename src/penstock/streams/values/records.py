@@ -1,5 +1,6 @@
 """What flows between the nodes of a topology, and what a table keeps of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,10 @@ class StreamRecord:
         return StreamRecord(
             key=self.key, value=self.value, timestamp_ms=timestamp_ms, headers=self.headers
         )
+
+
+# What a source makes of a record, its partition and its offset; SerdeError: it cannot be read.
+Intake = Callable[[StreamRecord, int, int], StreamRecord]
 
 
 @dataclass(frozen=True, slots=True)

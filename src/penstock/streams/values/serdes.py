@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from penstock.streams.values import column_types
+from penstock.streams.values.column_types import ColumnType
 from penstock.streams.values.records import TimeWindow, Windowed
 
 T = TypeVar("T")
@@ -25,6 +27,7 @@ class Serde(Generic[T]):
     name: str
     to_bytes: Callable[[Any], bytes]
     from_bytes: Callable[[bytes], Any]
+    type: ColumnType | None = None  # None: expressions cannot look into its values.
 
     def serialize(self, value: T | None) -> bytes | None:
         """The value's bytes."""
@@ -46,10 +49,13 @@ class Serde(Generic[T]):
         return value
 
 
-def _packed(name: str, form: str) -> Serde[Any]:
+def _packed(name: str, form: str, kind: ColumnType) -> Serde[Any]:
     """By the form's text: a serde travels to workers, and struct.Struct cannot."""
     return Serde(
-        name, lambda value: struct.pack(form, value), lambda data: struct.unpack(form, data)[0]
+        name,
+        lambda value: struct.pack(form, value),
+        lambda data: struct.unpack(form, data)[0],
+        kind,
     )
 
 
@@ -66,11 +72,11 @@ def _to_json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-STRING: Serde[str] = Serde("string", str.encode, bytes.decode)
-LONG: Serde[int] = _packed("long", ">q")
-INTEGER: Serde[int] = _packed("integer", ">i")
-DOUBLE: Serde[float] = _packed("double", ">d")
-BYTES: Serde[bytes] = Serde("bytes", bytes, bytes)
+STRING: Serde[str] = Serde("string", str.encode, bytes.decode, column_types.STRING)
+LONG: Serde[int] = _packed("long", ">q", column_types.LONG)
+INTEGER: Serde[int] = _packed("integer", ">i", column_types.LONG)
+DOUBLE: Serde[float] = _packed("double", ">d", column_types.DOUBLE)
+BYTES: Serde[bytes] = Serde("bytes", bytes, bytes, column_types.BYTES)
 JSON: Serde[Any] = Serde("JSON", _to_json, json.loads)
 
 

@@ -10,7 +10,9 @@ async function roundTrip(topic, way, value) {
     cert: way.ssl.cert && fs.readFileSync(way.ssl.cert, 'utf-8'),
     key: way.ssl.key && fs.readFileSync(way.ssl.key, 'utf-8'),
   }
-  const kafka = new Kafka({ brokers: way.brokers, ssl, sasl: way.sasl, logLevel: logLevel.NOTHING })
+  const sasl = way.sasl && { ...way.sasl }
+  if (sasl && sasl.token) sasl.oauthBearerProvider = async () => ({ value: sasl.token })
+  const kafka = new Kafka({ brokers: way.brokers, ssl, sasl, logLevel: logLevel.NOTHING })
   const producer = kafka.producer()
   await producer.connect()
   await producer.send({ topic, messages: [{ value }] })

@@ -70,6 +70,19 @@ def test_forgetting_every_partition_ends_the_session() -> None:
     assert (keys(empty), empty.session_id, len(sessions)) == ([], 0, 0)
 
 
+@pytest.mark.parametrize("epoch", [-1, 0, 1])
+def test_nobody_uses_or_ends_the_session_of_another_principal(epoch: int) -> None:
+    sessions = FetchSessions(slots=10, evict_after_ms=1000)
+    alice, alice_too, mallory = (
+        Session(listener="L", address="h:1", principal=f"User:{name}")
+        for name in ("alice", "alice", "mallory")
+    )
+    first = plan(sessions, 0, 0, wanted(("secret", 0)), reader=alice)
+    with pytest.raises(FetchSessionIdNotFound):
+        plan(sessions, first.session_id, epoch, wanted(("a", 0)), reader=mallory)
+    assert keys(plan(sessions, first.session_id, 1, [], reader=alice_too)) == [("secret", 0)]
+
+
 def test_a_request_out_of_order_changes_nothing() -> None:
     sessions = FetchSessions(slots=2, evict_after_ms=100)
     first = plan(sessions, 0, 0, wanted(("a", 0)))

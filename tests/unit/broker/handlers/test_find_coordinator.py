@@ -75,8 +75,10 @@ def test_a_client_of_another_listener_finds_no_coordinator(small: Any) -> None:
     assert (found.error_code, found.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
 
 
-def test_no_keys_have_no_coordinators(small: Any) -> None:
-    assert small.ask(FindCoordinatorRequest(coordinator_keys=[]), 4).coordinators == []
+@pytest.mark.parametrize("key_type", [0, 1, 2, -1])
+def test_no_keys_have_no_coordinators(small: Any, key_type: int) -> None:
+    asked = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[])
+    assert small.ask(asked, 4).coordinators == []
 
 
 def test_a_topic_that_cannot_be_made_now_leaves_the_coordinator_for_later(

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import ErrorCode
+from penstock.config.broker import BrokerConfig
+from penstock.errors import ConfigError, ErrorCode
 from penstock.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -241,3 +242,21 @@ def test_the_level_of_a_logger_acts_at_once_and_is_given_back(
     assert logger.level == logging.DEBUG
     assert alter(served, change(LOGGER, "7", (logger.name, DELETE, None))) == [0]
     assert logger.level == logging.NOTSET
+
+
+def test_settings_that_a_broker_could_not_follow_are_not_stored(served: Any) -> None:
+    def check(config: BrokerConfig) -> None:
+        if config.log_cleaner_threads == 7:
+            raise ConfigError("seven is too much")
+
+    served.broker.config_checks.append(check)
+    seven = change(BROKER, "7", ("log.cleaner.threads", SET, "7"))
+    asked = IncrementalAlterConfigsRequest(resources=[seven], validate_only=False)
+    (answered,) = served.ask(asked, 1).responses
+    assert answered.error_code == ErrorCode.INVALID_REQUEST
+    assert answered.error_message == (
+        "Invalid config value for resource ConfigResource(type=BROKER, name='7'): seven is too much"
+    )
+    assert served.broker.image.config("brokers", "7") == {}
+    assert alter(served, change(BROKER, "7", ("log.cleaner.threads", SET, "6"))) == [0]
+    assert alter(served, change(BROKER, "", ("log.cleaner.threads", SET, "7"))) == [0]

@@ -35,7 +35,7 @@ def test_a_login_begins_with_the_mechanism_of_brokers() -> None:
     )
     login = outgoing_login(given)
     assert login is not None and outgoing_wrap(given) is None
-    question = next(login())
+    question = next(login("localhost"))
     assert question.request == SaslHandshakeRequest(mechanism="PLAIN")
     assert own_principal(given) == "User:broker"
 
@@ -47,7 +47,8 @@ def test_the_name_of_a_certificate_is_known_to_others_alone() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({}, "GSSAPI, by which brokers cannot come"),
+        ({}, "write listener.name.in.gssapi.sasl.jaas.config with useKeyTab=true"),
+        ({"sasl_mechanism_inter_broker_protocol": "OAUTHBEARER"}, "by which brokers cannot come"),
         ({"sasl_mechanism_inter_broker_protocol": "PLAIN"}, "write listener.name.in.plain"),
         (
             {

@@ -41,8 +41,9 @@ class TwoSteps:
         if not self._is_second:
             self._is_second = True
             return Challenge(token=b"go on")
+        last = None if token == b"quiet" else b"welcome"
         return Authenticated(
-            token=b"welcome", principal=Principal(USER, token.decode()), expires_ms=5_000
+            token=last, principal=Principal(USER, token.decode()), expires_ms=5_000
         )
 
 
@@ -285,3 +286,22 @@ def test_no_bytes_come_through_without_a_proof(frames: list[bytes]) -> None:
 
     shown = [frame for frame in frames if frame[:2] != b"\x00\x12"]  # Not ApiVersions.
     assert len(guarded(scenario)) <= len(frames) - len(shown)
+
+
+def test_a_last_token_that_needs_no_answer_is_answered_only_as_a_request() -> None:
+    """As Java's Kerberos: a client of Kafka 0.10 takes what comes next for another answer."""
+
+    async def scenario(listener: Listener) -> None:
+        raw = await connected(listener)
+        await ask(raw, SaslHandshakeRequest(mechanism="TWO"), 0)
+        raw.send(framed(b"first"))
+        assert await raw.answer() == b"go on"
+        raw.send(framed(b"quiet") + frame_of(BEAT, 0))
+        assert bytes(await raw.answer()) == frame_of(BEAT, 0)[4:]
+        peer = await connected(listener)
+        await ask(peer, SaslHandshakeRequest(mechanism="TWO"), 1)
+        await ask(peer, SaslAuthenticateRequest(auth_bytes=b"first"), 2)
+        answer = await ask(peer, SaslAuthenticateRequest(auth_bytes=b"quiet"), 2)
+        assert (answer.error_code, bytes(answer.auth_bytes)) == (0, b"")
+
+    assert guarded(scenario) == ["User:quiet"]

@@ -73,7 +73,12 @@ def test_users_of_scram_are_those_of_the_image(caplog: pytest.LogCaptureFixture)
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (config("GSSAPI"), "GSSAPI .* is not served"),
+        (config("DIGEST-MD5"), "DIGEST-MD5 .* is not served"),
+        (config("GSSAPI"), "takes GSSAPI but has no keys"),
+        (
+            config("GSSAPI", gssapi_sasl_jaas_config="a.Krb5LoginModule required useKeyTab=true;"),
+            "needs keyTab",
+        ),
         (config(""), "needs sasl.enabled.mechanisms"),
         (config("PLAIN"), "no users"),
         (

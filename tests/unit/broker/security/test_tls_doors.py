@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.key_stores import Identity, make_identity
 
-from penstock.broker.security.tls_doors import TlsDoor
+from penstock.broker.security.tls_doors import OutgoingTls, TlsDoor
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ConfigError
 from penstock.net.session import ANONYMOUS, Session
@@ -103,6 +103,65 @@ def test_a_certificate_that_cannot_be_used_leaves_the_old_one(
     door.reconfigure(chosen)
     assert shown_by(door)[0] == one.certificate_der
     assert "keeps its certificate" in caplog.text
+
+
+def test_settings_are_tried_before_they_are_followed(tmp_path: Path) -> None:
+    one = make_identity("one")
+    settings = pem_settings(tmp_path, "one", one)
+    chosen = BrokerConfig({**LISTENERS, **settings})
+    for tls in (TlsDoor(chosen, "SSL", names_clients=True), OutgoingTls(chosen, "SSL")):
+        tls.check(chosen)
+        tls.check(BrokerConfig({**LISTENERS, **pem_settings(tmp_path, "b", make_identity("one"))}))
+        missing = {**settings, "ssl.keystore.location": "/nowhere"}
+        with pytest.raises(ConfigError, match="/nowhere"):
+            tls.check(BrokerConfig({**LISTENERS, **missing}))
+        other = {**LISTENERS, **pem_settings(tmp_path, "c", make_identity("two"))}
+        with pytest.raises(ConfigError, match="DistinguishedName"):
+            tls.check(BrokerConfig(other))
+        tls.check(BrokerConfig({**other, "ssl.allow.dn.changes": "true"}))
+
+
+def test_other_brokers_are_shown_the_certificate_of_the_settings_as_they_are(
+    tmp_path: Path,
+) -> None:
+    authority = make_identity("authority")
+    one, two = (make_identity("broker", issuer=authority) for _ in range(2))
+    trust = {
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": authority.certificate_pem.decode(),
+    }
+    settings = pem_settings(tmp_path, "one", one) | trust
+    outgoing = OutgoingTls(BrokerConfig({**LISTENERS, **settings}), "SSL")
+    assert _shown_to_a_server(outgoing, authority, two) == one.certificate_der
+    pem_settings(tmp_path, "one", two)
+    outgoing.reconfigure(BrokerConfig({**LISTENERS, **settings}))
+    assert _shown_to_a_server(outgoing, authority, two) == two.certificate_der
+
+
+def _shown_to_a_server(outgoing: OutgoingTls, authority: Identity, own: Identity) -> bytes:
+    """The certificate with which a broker comes to another."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    _load(context, own)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata=authority.certificate_pem.decode())
+    ours, theirs = socket.socketpair()
+    seen: list[bytes] = []
+
+    def serve() -> None:
+        with context.wrap_socket(theirs, server_side=True) as tls:
+            seen.append(tls.getpeercert(binary_form=True) or b"")
+            tls.sendall(b"x")
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    transport = outgoing(ours, "127.0.0.1")
+    try:
+        while transport.receive_into(bytearray(1)) != 1:
+            pass
+    finally:
+        transport.close()
+        thread.join()
+    return seen[0]
 
 
 def _door(tmp_path: Path, more: Mapping[str, str], *, names_clients: bool = True) -> TlsDoor:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.client.librdkafka import settings_of
-from penstock.client.wire.secrets import resolve_any, resolve_secrets
+from penstock.client.wire.secrets import resolve_any, resolve_secrets, without_written_secrets
 from penstock.errors import ConfigError
 
 
@@ -51,3 +51,14 @@ def test_librdkafka_gets_the_secret_and_plugins_its_name(monkeypatch: pytest.Mon
     settings = settings_of(config, {}, "producer")
     assert settings.librdkafka["sasl.password"] == "from outside"
     assert settings.given["sasl.password"] == "env:A_SECRET"
+
+
+def test_what_is_kept_has_names_of_secrets_and_no_secrets() -> None:
+    named = {"sasl.password": "env:A", "ssl.key.password": "file:/run/secret", "sasl.username": "a"}
+    written = {
+        "sasl.jaas.config": 'Module required username="a" password="b";',
+        "ssl.keystore.password": "b",
+        "ssl.keystore.key": "-----BEGIN PRIVATE KEY-----",
+        "basic.auth.user.info": "a:b",
+    }
+    assert without_written_secrets({**named, **written}) == named

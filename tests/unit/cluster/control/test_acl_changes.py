@@ -100,6 +100,26 @@ async def test_a_write_past_the_controller_is_not_lost(cluster: Any) -> None:
     assert controller.image.acls == {T: {entry("z"), entry("b")}}
 
 
+async def test_many_rules_are_written_together_and_none_is_lost(cluster: Any) -> None:
+    controller = await cluster.start(0)
+    patterns = [ResourcePattern(AclResourceType.TOPIC, f"t{number}") for number in range(250)]
+    store = await cluster.session(0)
+    await controller.add_acls(rules(patterns[120], "a"))
+    # Past the controller, so that one of the three commits cannot be made as it is.
+    await store.multi([Set(resource_path(patterns[120]), encode_entries([entry("z")]))])
+    await controller.add_acls([rule for one in patterns for rule in rules(one, "b")])
+    expected = {one: {entry("b")} for one in patterns}
+    expected[patterns[120]] = {entry("b"), entry("z")}
+    assert controller.image.acls == expected
+    nodes = await store.multi_get([resource_path(one) for one in patterns])
+    assert {
+        one: decode_entries(node[0]) for one, node in zip(patterns, nodes, strict=True)
+    } == expected
+    assert len(await store.children(LITERAL_CHANGES)) == 100
+    await controller.remove_acls([rule for one in patterns for rule in rules(one, "b")])
+    assert controller.image.acls == {patterns[120]: {entry("z")}}
+
+
 async def test_without_an_authorizer_rules_are_left_where_they_are(cluster: Any) -> None:
     controller = await cluster.start(0)
     await controller.add_acls(rules(T, "a"))

@@ -13,8 +13,8 @@ from penstock.cluster.control.controller import (
     Controller,
     ControlSettings,
     Reassignment,
-    wait_for_vacancy,
 )
+from penstock.cluster.control.controller_election import wait_for_vacancy
 from penstock.cluster.image.image import NO_LEADER
 from penstock.cluster.transition import Expanded, Shrunk
 from penstock.meta.store import (

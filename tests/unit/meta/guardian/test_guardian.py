@@ -1,8 +1,10 @@
 """A broker killed with -9 is gone from ZooKeeper at once, and a guardian outlives nobody."""
 
 import asyncio
+import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -11,12 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.support.secure_zookeeper import KeyFiles
 from tests.support.waiting import eventually
 from tests.support.zookeeper import ZkStores, ZooKeeperProcess
 
 from penstock.meta.guardian.guardian import spawn_guardian
-from penstock.meta.guardian.process import last_session
+from penstock.meta.guardian.process import last_session, tls_context
 from penstock.meta.store import Create
+from penstock.meta.zookeeper.tls import zookeeper_tls
 
 SESSION_MS = 300_000
 LONG_BEFORE_THE_SESSION_S = 120
@@ -158,3 +162,24 @@ async def test_a_guardian_waits_for_a_server_that_comes_back(
 )
 def test_the_last_full_line_counts(heard: bytes, session: tuple[int, bytes, int] | None) -> None:
     assert last_session(heard) == session
+
+
+def test_a_guardian_makes_the_context_that_its_broker_told_of(tmp_path: Path) -> None:
+    keys = KeyFiles(tmp_path, "broker")
+    told = keys.zookeeper_settings(
+        "broker", enabled_protocols="TLSv1.2,TLSv1.3", endpoint_identification_algorithm=""
+    )
+    tls = zookeeper_tls(told)
+    assert tls is not None
+    heard = f"tls {json.dumps(tls.portable())}\nwatch 1 00 5\n".encode()
+    made, own = tls_context(heard), tls.client_context()
+    assert made is not None
+    assert made.get_ca_certs() == own.get_ca_certs() != []
+    assert (made.minimum_version, made.maximum_version, made.check_hostname) == (
+        own.minimum_version,
+        own.maximum_version,
+        own.check_hostname,
+    )
+    assert made.verify_mode is ssl.CERT_REQUIRED
+    assert last_session(heard) == (1, b"\0", 5)
+    assert tls_context(b"watch 1 00 5\n") is None

@@ -36,6 +36,22 @@ def test_a_server_listens_to_this_machine_alone_unless_told(tmp_path: Path) -> N
     assert launch.is_loopback_by_default
 
 
+def test_a_port_for_tls_gets_what_tls_needs_and_nobody_else_reads_its_passwords(
+    tmp_path: Path,
+) -> None:
+    settings = {"dataDir": str(tmp_path), "secureClientPort": "2281", "ssl.keyStore.password": "p"}
+    launch = prepare(settings)
+    found = read_properties(launch.file)
+    assert settings.items() <= found.items()
+    assert found["serverCnxnFactory"].endswith(".NettyServerCnxnFactory")
+    assert found["secureClientPortAddress"] == "127.0.0.1"
+    assert launch.address == "127.0.0.1:2281"
+    assert launch.is_loopback_by_default
+    assert launch.file.stat().st_mode & 0o777 == 0o600
+    own = prepare({**settings, "serverCnxnFactory": "org.example.Mine"})
+    assert read_properties(own.file)["serverCnxnFactory"] == "org.example.Mine"
+
+
 def test_a_port_named_per_server_is_left_alone(tmp_path: Path) -> None:
     settings = {"dataDir": str(tmp_path), "server.1": "h:2888:3888;2181"}
     launch = prepare(settings)

@@ -201,6 +201,12 @@ def test_a_wakeup_means_that_the_instance_ends() -> None:
         rig.offsets()
 
 
+def test_records_that_a_wakeup_finds_are_handed_out() -> None:
+    rig = Rig(bytes_min=100)
+    rig.consumer.polls += [[record(0)], WakeupError("woken")]
+    assert rig.offsets() == [0]
+
+
 def test_either_a_subscription_or_an_assignment() -> None:
     rig = Rig()
     wanted = SubscriptionRequest(topics=("t",))

@@ -60,13 +60,13 @@ def carried(exchange: Exchange, broker: PlainBroker) -> int:
 
 def test_the_handshake_names_the_mechanism_and_the_session_has_a_lifetime() -> None:
     broker = PlainBroker(lifetime_ms=60_000)
-    assert carried(client_exchange(ALICE, nonce="n"), broker) == 60_000
+    assert carried(client_exchange(ALICE, nonce="n", host="h"), broker) == 60_000
     assert broker.asked == [(SaslHandshakeRequest, 1), (SaslAuthenticateRequest, None)]
 
 
 def test_an_event_loop_carries_it_as_well() -> None:
     async def carry() -> int:
-        exchange, broker = client_exchange(ALICE, nonce="n"), PlainBroker(lifetime_ms=5)
+        exchange, broker = client_exchange(ALICE, nonce="n", host="h"), PlainBroker(lifetime_ms=5)
         question = next(exchange)
         while True:
             await asyncio.sleep(0)  # Where a broker would wait for the other's answer.
@@ -81,7 +81,7 @@ def test_an_event_loop_carries_it_as_well() -> None:
 def test_a_wrong_password_is_refused_with_the_brokers_reason_and_without_the_password() -> None:
     wrong = Credentials(mechanism="PLAIN", username="alice", password="pencils")
     with pytest.raises(SaslRefused, match=r"refused user 'alice' \(PLAIN\): .*Invalid") as caught:
-        carried(client_exchange(wrong, nonce="n"), PlainBroker())
+        carried(client_exchange(wrong, nonce="n", host="h"), PlainBroker())
     assert "pencils" not in str(caught.value)
     cause = caught.value.__cause__
     assert isinstance(cause, ProtocolError)
@@ -91,7 +91,7 @@ def test_a_wrong_password_is_refused_with_the_brokers_reason_and_without_the_pas
 def test_a_mechanism_that_the_broker_lacks_is_told_with_those_it_has() -> None:
     broker = PlainBroker(mechanisms=("SCRAM-SHA-256", "SCRAM-SHA-512"))
     with pytest.raises(SaslRefused, match="it takes: SCRAM-SHA-256, SCRAM-SHA-512"):
-        carried(client_exchange(ALICE, nonce="n"), broker)
+        carried(client_exchange(ALICE, nonce="n", host="h"), broker)
     assert len(broker.asked) == 1
 
 
@@ -105,14 +105,14 @@ def test_a_mechanism_that_the_broker_lacks_is_told_with_those_it_has() -> None:
 def test_other_errors_of_a_handshake_are_told_as_they_are(
     code: ErrorCode, kind: type[Exception]
 ) -> None:
-    exchange = client_exchange(ALICE, nonce="n")
+    exchange = client_exchange(ALICE, nonce="n", host="h")
     next(exchange)
     with pytest.raises(kind):
         exchange.send(SaslHandshakeResponse(error_code=int(code), mechanisms=[]))
 
 
 def test_an_error_after_the_handshake_that_is_no_refusal_is_the_brokers_own() -> None:
-    exchange = client_exchange(ALICE, nonce="n")
+    exchange = client_exchange(ALICE, nonce="n", host="h")
     next(exchange)
     exchange.send(SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"]))
     with pytest.raises(ProtocolError):

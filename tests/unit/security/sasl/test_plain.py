@@ -20,7 +20,7 @@ USERS = PlainUsers.from_jaas(JAAS)
 @pytest.mark.parametrize(("name", "password"), [("alice", "al;ice"), ("broker", "b")])
 def test_users_of_the_jaas_line_come_in(name: str, password: str) -> None:
     credentials = Credentials(mechanism="PLAIN", username=name, password=password)
-    (token,) = client_tokens(credentials, nonce="")
+    (token,) = client_tokens(credentials, nonce="", host="h")
     assert PlainServer(USERS).step(token) == Authenticated(principal=Principal("User", name))
 
 

@@ -188,3 +188,40 @@ def test_headers_travel_with_their_record() -> None:
     driver.pipe_input("in", "k", 1, 0, headers=(("trace", b"7"),))
     written: Any = driver.read_output("out")
     assert (written.value, written.headers) == (2, (("trace", b"7"),))
+
+
+def test_an_intake_makes_records_of_what_was_read_and_where_it_lies() -> None:
+    def intake(record: StreamRecord, partition: int, offset: int) -> StreamRecord:
+        return record.with_value([record.value["v"], partition, offset]).at(record.value["t"])
+
+    builder = StreamsBuilder()
+    builder.stream("in", intake=intake).to("out")
+    with TestDriver(builder.build()) as driver:
+        driver.pipe_input("in", "k", {"v": 1, "t": 70}, 5)
+        driver.pipe_input("in", "k", {"v": 2, "t": 60}, 6)
+        assert [(r.value, r.timestamp_ms) for r in driver.read_all("out")] == [
+            ([1, 0, 0], 70),
+            ([2, 0, 1], 60),
+        ]
+        assert driver.stream_time_ms == 70
+
+
+def test_records_go_in_and_come_out_as_bytes_where_that_is_wanted() -> None:
+    builder = StreamsBuilder(value=LONG)
+    builder.stream("in").map_values(lambda n: n + 1).to("out")
+    with TestDriver(builder.build(), as_bytes=True) as driver:
+        driver.pipe_input("in", b"k", bytes(7) + b"\x01", 5)
+        assert driver.read_output("out") == StreamRecord(
+            key=b"k", value=bytes(7) + b"\x02", timestamp_ms=5
+        )
+        with pytest.raises(SerdeError):
+            driver.pipe_input("in", b"k", b"short", 6)
+
+
+def test_a_record_is_restamped_unless_there_is_no_time() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").restamp(lambda key, value: value).to("out")
+    with TestDriver(builder.build()) as driver:
+        driver.pipe_input("in", "k", 70, 5)
+        driver.pipe_input("in", "k", None, 6)
+        assert [r.timestamp_ms for r in driver.read_all("out")] == [70, 6]

@@ -8,12 +8,13 @@ from penstock.cli.bootstrap import add_command_config
 from penstock.cli.parser import ToolParser, key_values, settings_from
 
 _USAGE = (
-    "penstock cluster up [--brokers 3] [--zookeepers 1] [--dir DIR] [--port 9092]\n"
+    "penstock cluster up [--brokers 3] [--zookeepers 1] [--dir DIR] [--port 9092] [--secure]\n"
     "penstock cluster status [--bootstrap-server H:P] [--check]\n"
     "Run ZooKeeper and brokers on this machine; see how a cluster is and what is wrong with it."
 )
 _ACTIONS = ("up", "status")
 _DIRECTORY = "penstock-cluster"
+_SECURE = "penstock-secure"
 _BOOTSTRAP = "localhost:9092"
 # Given with the other action they would be ignored, so they are refused.
 _ONLY_FOR = {
@@ -23,6 +24,7 @@ _ONLY_FOR = {
     "port": "up",
     "zookeeper_port": "up",
     "override": "up",
+    "secure": "up",
     "bootstrap_server": "status",
     "command_config": "status",
     "check": "status",
@@ -39,6 +41,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _up(parser: ToolParser, options: argparse.Namespace) -> int:
+    from penstock.cli.secure_files import SecureFiles
     from penstock.cli.stopping import stop_on_signals
     from penstock.cli.tools.cluster import files as cluster_files
     from penstock.cli.tools.cluster import up as cluster_up
@@ -56,6 +59,7 @@ def _up(parser: ToolParser, options: argparse.Namespace) -> int:
         port=options.port,
         zookeeper_port=options.zookeeper_port,
         overrides=key_values(options.override, "--override"),
+        secure=SecureFiles(Path(options.secure).absolute()) if options.secure else None,
     )
     return cluster_up.up(files, stop_on_signals())
 
@@ -108,6 +112,14 @@ def _parser() -> ToolParser:
         default=[],
         metavar="key=value",
         help="A setting for all brokers of a new cluster. May be given many times.",
+    )
+    option(
+        "--secure",
+        nargs="?",
+        const=_SECURE,
+        metavar="path",
+        help="With TLS, passwords and access rules, by what `penstock secure init` has put "
+        f"there. (default: {_SECURE})",
     )
     option(
         "--bootstrap-server",

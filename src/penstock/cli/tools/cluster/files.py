@@ -8,14 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.config.properties import read_properties
+from penstock.cli.secure_files import SecureFiles
+from penstock.config.properties import format_properties, read_properties
 from penstock.errors import CommandError
 from penstock.platform.probing import is_free
+from penstock.security.private_files import write_private
 
 HOST = "127.0.0.1"
 FIRST_PORT = 9092
 ZOOKEEPER_PORT = 2181
 _PORT_MAX = 65_535
+_SECURE_PORT = "secureClientPort"
 _TRIES = 200
 
 
@@ -37,6 +40,7 @@ class ClusterFiles:
     directory: Path
     zookeepers: tuple[ServerFiles, ...]
     brokers: tuple[ServerFiles, ...]
+    secure: SecureFiles | None = None  # None: everybody may do everything, in plain text.
 
     @property
     def connect(self) -> str:
@@ -57,9 +61,13 @@ def prepare(
     port: int | None = None,
     zookeeper_port: int | None = None,
     overrides: Mapping[str, str] | None = None,
+    secure: SecureFiles | None = None,
 ) -> ClusterFiles:
     """The files of a cluster, written where they are missing; None: ports that are free."""
     directory = directory.absolute()
+    if secure is not None:
+        secure.refuse_missing()
+    _refuse_other_security(directory, secure)
     for name in ("config", "data", "logs"):
         _make(directory / name)
     ensemble = _zookeepers(directory, zookeepers, zookeeper_port)
@@ -67,12 +75,13 @@ def prepare(
         directory=directory,
         zookeepers=ensemble,
         brokers=_brokers(directory, brokers, port),
+        secure=secure,
     )
     _write_zookeepers(made)
     for broker in made.brokers:
         if not broker.properties.exists():
             text = broker_text(made, broker, overrides or {})
-            broker.properties.write_text(text)
+            write_private(broker.properties, text)
         elif overrides:
             _refuse_override(broker.properties, overrides)
     return made
@@ -83,25 +92,27 @@ def broker_text(cluster: ClusterFiles, broker: ServerFiles, overrides: Mapping[s
     copies = min(3, len(cluster.brokers))
     settings = {
         "broker.id": str(broker.number),
-        "listeners": f"PLAINTEXT://{HOST}:{broker.port}",
+        "listeners": f"{_protocol(cluster.secure)}://{HOST}:{broker.port}",
         "log.dirs": str(broker.data),
         "zookeeper.connect": cluster.connect,
         "offsets.topic.replication.factor": str(copies),
         "transaction.state.log.replication.factor": str(copies),
         "transaction.state.log.min.isr": str(min(2, copies)),
         "group.initial.rebalance.delay.ms": "0",
+        **(read_properties(cluster.secure.broker_properties) if cluster.secure else {}),
         **overrides,
     }
     lines = [f"# Broker {broker.number} of a cluster on this machine; change what you like."]
-    return "\n".join([*lines, *(f"{name}={value}" for name, value in settings.items()), ""])
+    return "\n".join([*lines, format_properties(settings)])
 
 
 def zookeeper_text(cluster: ClusterFiles, server: ServerFiles, ports: Sequence[int]) -> str:
     """config/zookeeper.properties, or zookeeper-N.properties of an ensemble."""
+    lead = "clientPort" if cluster.secure is None else _SECURE_PORT
     settings = {
         "dataDir": str(server.data),
-        "clientPort": str(server.port),
-        "clientPortAddress": HOST,
+        lead: str(server.port),
+        f"{lead}Address": HOST,
         "tickTime": "500",
         "maxSessionTimeout": "60000",
         "maxClientCnxns": "0",
@@ -112,8 +123,17 @@ def zookeeper_text(cluster: ClusterFiles, server: ServerFiles, ports: Sequence[i
         for other in cluster.zookeepers:
             at = 2 * (other.number - 1)
             settings[f"server.{other.number}"] = f"{HOST}:{ports[at]}:{ports[at + 1]}"
-    lines = ["# ZooKeeper of a cluster on this machine."]
-    return "\n".join([*lines, *(f"{name}={value}" for name, value in settings.items()), ""])
+    if cluster.secure is not None:
+        settings.update(_ensemble_alone(cluster, cluster.secure))
+    return "\n".join(["# ZooKeeper of a cluster on this machine.", format_properties(settings)])
+
+
+def _ensemble_alone(cluster: ClusterFiles, secure: SecureFiles) -> dict[str, str]:
+    """What a secured ZooKeeper says; a server alone has no others to come to by TLS."""
+    settings = read_properties(secure.zookeeper_properties)
+    if len(cluster.zookeepers) > 1:
+        return settings
+    return {name: v for name, v in settings.items() if "uorum" not in name}
 
 
 def free_ports(first: int, count: int) -> list[int]:
@@ -130,18 +150,19 @@ def free_ports(first: int, count: int) -> list[int]:
 def _zookeepers(directory: Path, count: int, port: int | None) -> tuple[ServerFiles, ...]:
     names = ["zookeeper"] if count == 1 else [f"zookeeper-{n}" for n in range(1, count + 1)]
     _refuse_other_ensemble(directory, names)
-    return _servers(directory, names, "clientPort", ZOOKEEPER_PORT, port, first_number=1)
+    keys = ("clientPort", _SECURE_PORT)
+    return _servers(directory, names, keys, ZOOKEEPER_PORT, port, first_number=1)
 
 
 def _brokers(directory: Path, count: int, port: int | None) -> tuple[ServerFiles, ...]:
     names = [f"server-{number}" for number in range(count)]
-    return _servers(directory, names, "listeners", FIRST_PORT, port, first_number=0)
+    return _servers(directory, names, ("listeners",), FIRST_PORT, port, first_number=0)
 
 
 def _servers(
     directory: Path,
     names: Sequence[str],
-    key: str,
+    keys: Sequence[str],
     usual_port: int,
     wanted_port: int | None,
     *,
@@ -149,7 +170,7 @@ def _servers(
 ) -> tuple[ServerFiles, ...]:
     """Those that exist with the ports they have, new ones with the ports that follow."""
     files = [directory / "config" / f"{name}.properties" for name in names]
-    ports = {file: _port_in(file, key) for file in files if file.exists()}
+    ports = {file: _port_in(file, keys) for file in files if file.exists()}
     if ports and wanted_port is not None and ports.get(files[0]) != wanted_port:
         raise CommandError(
             f"{directory} holds a cluster that uses port {ports.get(files[0])}, not {wanted_port}. "
@@ -173,12 +194,35 @@ def _servers(
     )
 
 
-def _port_in(file: Path, key: str) -> int:
-    value = read_properties(file).get(key, "")
+def _port_in(file: Path, keys: Sequence[str]) -> int:
+    """The port by the first of the keys that the file has."""
+    settings = read_properties(file)
+    value = next((settings[key] for key in keys if key in settings), "")
     word = value.split(",")[0].rpartition(":")[2]
     if not word.isdigit():
-        raise CommandError(f"{file} has no port: write {key}=..., as it was at first")
+        raise CommandError(f"{file} has no port: write {keys[0]}=..., as it was at first")
     return int(word)
+
+
+def _protocol(secure: SecureFiles | None) -> str:
+    return "PLAINTEXT" if secure is None else "SASL_SSL"
+
+
+def _refuse_other_security(directory: Path, secure: SecureFiles | None) -> None:
+    """A cluster that exists goes on as it was made; to open or close it by accident is worse."""
+    first = directory / "config" / "server-0.properties"
+    if not first.exists():
+        return
+    settings = read_properties(first)
+    was_secure = settings.get("listeners", "").startswith("SASL_SSL:")
+    if was_secure and secure is None:
+        folder = Path(settings.get("ssl.keystore.location", "")).parent
+        raise CommandError(f"{directory} holds a secured cluster: say --secure {folder}")
+    if not was_secure and secure is not None:
+        raise CommandError(
+            f"{directory} holds a cluster that is not secured. Choose another --dir, or write the "
+            f"settings of {secure.broker_properties} into its config files."
+        )
 
 
 def _write_zookeepers(cluster: ClusterFiles) -> None:
@@ -190,7 +234,7 @@ def _write_zookeepers(cluster: ClusterFiles) -> None:
         after = max(server.port for server in cluster.zookeepers) + 1
         ports = free_ports(after, 2 * len(cluster.zookeepers))
     for server in new:
-        server.properties.write_text(zookeeper_text(cluster, server, ports))
+        write_private(server.properties, zookeeper_text(cluster, server, ports))
 
 
 def _refuse_other_ensemble(directory: Path, names: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ killed and started again from another terminal while the rest goes on.
 
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -16,9 +17,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from penstock.cli.secure_files import ADMIN
 from penstock.cli.tools.cluster.files import HOST, ClusterFiles, ServerFiles
 from penstock.client.errors import ClientError
 from penstock.client.wire.cluster import ClusterClient
+from penstock.client.wire.security import Security
 from penstock.config.properties import read_properties
 from penstock.errors import CommandError, ProtocolError
 from penstock.meta.zookeeper import server as zookeeper_server
@@ -52,8 +55,9 @@ def up(cluster: ClusterFiles, stop: threading.Event) -> int:
     with _stop_all_at_end() as started:
         for server in cluster.zookeepers:
             started.append(_start(_zookeeper_name(cluster, server), server, _zookeeper(server)))
+        context = cluster.secure.zookeeper_context() if cluster.secure else None
         for running in started:
-            _wait(started, running, partial(_serves, running.files.port), stop)
+            _wait(started, running, partial(_serves, running.files.port, context), stop)
         for server in cluster.brokers:
             started.append(_start(f"broker {server.number}", server, _broker(server)))
         _wait_for_brokers(cluster, started, stop)
@@ -80,11 +84,14 @@ def where_lines(cluster: ClusterFiles, started: Sequence[Running]) -> Iterator[s
     copies = min(3, len(cluster.brokers))
     yield ""
     yield f"The cluster is up in {_from_here(cluster.directory)}. In another terminal:"
+    to = f"--bootstrap-server {first}"
+    if cluster.secure is not None:
+        to += f" --command-config {_from_here(cluster.secure.client(ADMIN))}"
     yield (
-        f"    {_command('kafka-topics')} --create --bootstrap-server {first} --topic my-topic "
+        f"    {_command('kafka-topics')} --create {to} --topic my-topic "
         f"--partitions 13 --replication-factor {copies}"
     )
-    yield f"    {_command('penstock')} cluster status --bootstrap-server {first}"
+    yield f"    {_command('penstock')} cluster status {to}"
     yield "Ctrl-C stops it. The data stay; the same command goes on with them."
 
 
@@ -142,10 +149,10 @@ def _zookeeper_name(cluster: ClusterFiles, server: ServerFiles) -> str:
     return "ZooKeeper" if len(cluster.zookeepers) == 1 else f"ZooKeeper {server.number}"
 
 
-def _serves(port: int) -> bool:
+def _serves(port: int, context: ssl.SSLContext | None) -> bool:
     """Whether a ZooKeeper answers there, alone or in its ensemble."""
     try:
-        with socket.create_connection((HOST, port), timeout=2) as connection:
+        with _connected(port, context) as connection:
             connection.sendall(b"srvr")
             answer = b""
             while chunk := connection.recv(4096):
@@ -155,18 +162,25 @@ def _serves(port: int) -> bool:
     return b"Mode: " in answer
 
 
+def _connected(port: int, context: ssl.SSLContext | None) -> socket.socket:
+    plain = socket.create_connection((HOST, port), timeout=2)
+    return plain if context is None else context.wrap_socket(plain, server_hostname=HOST)
+
+
 def _wait_for_brokers(
     cluster: ClusterFiles, started: Sequence[Running], stop: threading.Event
 ) -> None:
     """Until the brokers know of each other."""
+    security = cluster.secure.admin_security() if cluster.secure else None
     for running in started:
         if running.files in cluster.brokers:
-            _wait(started, running, partial(_knows_all, running.files.port, cluster), stop)
+            is_ready = partial(_knows_all, running.files.port, cluster, security)
+            _wait(started, running, is_ready, stop)
 
 
-def _knows_all(port: int, cluster: ClusterFiles) -> bool:
+def _knows_all(port: int, cluster: ClusterFiles, security: Security | None) -> bool:
     try:
-        with ClusterClient(f"{HOST}:{port}", api_timeout_ms=2000) as client:
+        with ClusterClient(f"{HOST}:{port}", api_timeout_ms=2000, security=security) as client:
             client.metadata([])
             return {server.number for server in cluster.brokers} <= set(client.nodes)
     except (ClientError, ProtocolError):

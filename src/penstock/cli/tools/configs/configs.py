@@ -21,6 +21,8 @@ def main(argv: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse(argv)
     entities = _checked(parser, options)
+    if _is_for_zookeeper(options, entities) and _alter_stored(options, entities[0]):
+        return 0
     opening = f"Error while executing config command with args '{' '.join(argv)}': "
     with admin_of(parser, options) as admin, told_after(opening, words=str):
         of_quotas = entities[0].type in QUOTA_TYPES
@@ -34,6 +36,27 @@ def main(argv: Sequence[str]) -> int:
         else:
             configs_resources.alter(admin, entities[0], *_changes(options))
     return 0
+
+
+def _is_for_zookeeper(options: argparse.Namespace, entities: Sequence[Entity]) -> bool:
+    """Whether it is what ZooKeeper must have before a first broker can start: credentials."""
+    if not options.zookeeper or options.bootstrap_server or not options.alter:
+        return False
+    changed = [key for keys in _changes(options) for key in keys]
+    is_of_user = len(entities) == 1 and entities[0].type == "users" and bool(entities[0].name)
+    return is_of_user and all(map(credentials.is_credential, changed))
+
+
+def _alter_stored(options: argparse.Namespace, entity: Entity) -> bool:
+    """Whether a ZooKeeper took it; old texts may name a broker in its place."""
+    from penstock.cli.zookeeper_credentials import alter_in_zookeeper
+
+    added, deleted = _changes(options)
+    wanted = [credentials.parse_credential(name, value) for name, value in added.items()]
+    if not alter_in_zookeeper(options.zookeeper, entity.name or "", wanted, deleted):
+        return False
+    print(configs_resources.completed(entity))
+    return True
 
 
 def _alter_clients(

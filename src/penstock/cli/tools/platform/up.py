@@ -1,12 +1,12 @@
-"""`penstock up`: broker, schema registry and REST proxy by one command, until Ctrl-C.
+"""`penstock up`: the broker and the services beside it by one command, until Ctrl-C.
 
 The supervisor is platform/tree.py; here its options are read and what it says is printed.
 """
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from penstock.cli.parser import ToolParser
 from penstock.cli.tools.platform.options import (
@@ -15,11 +15,8 @@ from penstock.cli.tools.platform.options import (
     directory_given,
     settings_given,
 )
+from penstock.cli.tools.platform.supervising import run_tree, up_lines
 
-if TYPE_CHECKING:
-    from penstock.platform.state import TreeState
-
-_HURRIED = 130  # What a shell tells of a program that Ctrl-C ended.
 _START_S = 120.0
 
 
@@ -28,47 +25,30 @@ def main(argv: Sequence[str]) -> int:
     return _start_in_background(options, argv) if options.detach else _run(options)
 
 
-def up_lines(state: "TreeState", *, took_s: float) -> Iterator[str]:
-    """Where everything is, once everything answers."""
-    rows = [
-        (door.service, door.address, process.identity.pid if process.identity else 0)
-        for process in state.processes
-        for door in process.doors
-    ]
-    names = max(len(service) for service, _, _ in rows)
-    places = max(len(address) for _, address, _ in rows)
-    for service, address, pid in rows:
-        yield f"{service:<{names}}  {address:<{places}}  process {pid}"
-    yield f"Everything answers after {took_s:.1f} s."
-
-
 def _run(options: argparse.Namespace) -> int:
     from penstock.cli.stopping import stop_and_hurry_on_signals
     from penstock.platform.settings import platform_settings
-    from penstock.platform.tree import ProcessTree
 
     events = stop_and_hurry_on_signals()
-    began_s = time.monotonic()
     directory = directory_given(options)
-    settings = platform_settings(settings_given(options), directory.path)
-    for warning in settings.warnings:
-        print(f"warning: {warning}", flush=True)
-
-    def show_up(state: "TreeState") -> None:
-        for line in up_lines(state, took_s=time.monotonic() - began_s):
-            print(line, flush=True)
-        print(f"Data and logs are in {directory.path}. Ctrl-C stops it.", flush=True)
-
-    tree = ProcessTree(settings, report=_tell, on_up=show_up)
-    tree.run(events.stop, events.hurry)
-    if events.hurry.is_set():
-        return _HURRIED
-    print("Stopped.", flush=True)
-    return 0
+    given = settings_given(options)
+    settings = platform_settings(given, directory.path, _count(options, given, directory.path))
+    where = f"Data and logs are in {directory.path}. Ctrl-C stops it."
+    return run_tree(settings, where, events)
 
 
-def _tell(text: str) -> None:
-    print(f"[{time.strftime('%H:%M:%S')}] {text}", flush=True)
+def _count(options: argparse.Namespace, given: Mapping[str, str], directory: Path) -> int:
+    """How many brokers: as somebody said, or as many as the machine can use."""
+    from penstock.platform.brokers import checked_count, count_for
+    from penstock.platform.child import cores, machine_memory_bytes
+    from penstock.platform.settings import PROCESS_COUNT, broker_dirs
+
+    asked = options.processes or given.get(PROCESS_COUNT, "").strip()
+    if asked:
+        return checked_count(asked)
+    if given.get("zookeeper.connect"):
+        return 1
+    return count_for(cores(), machine_memory_bytes(), broker_dirs(given, directory))
 
 
 def _start_in_background(options: argparse.Namespace, argv: Sequence[str]) -> int:
@@ -111,10 +91,18 @@ def _start_in_background(options: argparse.Namespace, argv: Sequence[str]) -> in
 
 def _parser() -> ToolParser:
     parser = ToolParser(
-        "penstock up", "Start broker, schema registry and REST proxy: penstock up [FILE.properties]"
+        "penstock up",
+        "Start broker, schema registry and REST proxy, and what else the file names in services=: "
+        "penstock up [FILE.properties]",
     )
     add_file(parser)
     add_override(parser)
+    parser.add_argument(
+        "--processes",
+        metavar="count",
+        help="How many brokers to start, on ports and with ids in a row. (default: what the file "
+        "says in processes=, else what the directory has, else half of the cores from four on)",
+    )
     parser.add_argument(
         "--detach", "-d", action="store_true", help="Go on in the background once all answer."
     )

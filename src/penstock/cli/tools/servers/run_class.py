@@ -11,6 +11,7 @@ _TOOLS = {
     "TopicCommand": "topics",
     "ConfigCommand": "configs",
     "AclCommand": "acls",
+    "DelegationTokenCommand": "delegation-tokens",
     "ConsoleProducer": "console-producer",
     "ConsoleConsumer": "console-consumer",
     "GetOffsetShell": "get-offsets",
@@ -29,7 +30,12 @@ _TOOLS = {
     "TransactionsCommand": "transactions",
     "VerifiableProducer": "verifiable-producer",
     "VerifiableConsumer": "verifiable-consumer",
+    "StorageTool": "storage",
+    "ConnectDistributed": "connect-distributed",
+    "ConnectStandalone": "connect-standalone",
+    "MirrorMaker": "mirror",
     "StreamsResetter": "streams-application-reset",
+    "ZkSecurityMigrator": "zookeeper-security-migration",
 }
 
 

@@ -6,7 +6,7 @@ the one whose settings have that id.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from penstock.cli.parser import ToolParser
@@ -29,11 +29,25 @@ def main(argv: Sequence[str]) -> int:
         and pid != os.getpid()
         and options.node_id in (None, broker_id(words, _directory(pid)))
     ]
+    found = without_supervised(found, parent_of)
     if not found:
         raise CommandError("No kafka server to stop")
     for pid in found:
         terminate(pid, "broker")
     return 0
+
+
+def without_supervised(pids: Sequence[int], parent_of: Callable[[int], int]) -> list[int]:
+    """Those whose supervisor is among them are left to it: a second signal would cut them off."""
+    return [pid for pid in pids if parent_of(pid) not in pids]
+
+
+def parent_of(pid: int) -> int:
+    """The process that started it; 0 if it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def is_broker(words: Sequence[str]) -> bool:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from penstock.errors import CommandError
 from penstock.meta.store import ANY_VERSION, NoNode
-from penstock.meta.zookeeper.nodes import RIGHTS, Grant, NodeStat, Seen, ZkNodes
+from penstock.meta.zookeeper.grants import RIGHTS, Grant
+from penstock.meta.zookeeper.nodes import NodeStat, Seen, ZkNodes
 
 _SHOWN_RIGHTS = "cdrwa"  # In the order ZooKeeper's shell prints them.
 

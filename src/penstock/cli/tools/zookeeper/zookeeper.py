@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     if launch.is_loopback_by_default:
         print(
             f"ZooKeeper listens at {launch.address}, for this machine alone. To let others in, "
-            "write clientPortAddress=0.0.0.0 into its settings."
+            "write clientPortAddress=0.0.0.0 (secureClientPortAddress with TLS) into its settings."
         )
     return _become(launch)
 

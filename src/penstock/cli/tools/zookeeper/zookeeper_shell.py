@@ -7,8 +7,10 @@ standard input. The commands are commands.py, the nodes meta/zookeeper/nodes.py.
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from penstock.cli.tools.zookeeper.commands import COMMANDS, show_event
+from penstock.config.properties import read_properties
 from penstock.errors import CommandError
 from penstock.meta.store import (
     BadVersion,
@@ -22,8 +24,12 @@ from penstock.meta.store import (
     StoreUnavailable,
 )
 from penstock.meta.zookeeper.nodes import ZkNodes
+from penstock.meta.zookeeper.tls import zookeeper_tls
 
-_USAGE = "zookeeper-shell zookeeper_host:port[/path] [command [arguments]]"
+_USAGE = (
+    "zookeeper-shell zookeeper_host:port[/path] [-zk-tls-config-file file] [command [arguments]]"
+)
+_TLS_FILE = ("-zk-tls-config-file", "--zk-tls-config-file")
 _SENTENCES: dict[type[OpFailed], str] = {
     NoNode: "Node does not exist: {}",
     NodeExists: "Node already exists: {}",
@@ -44,8 +50,13 @@ def main(argv: Sequence[str]) -> int:
         print(__version__)
         return 0
     address, *command = words
+    tls = None
+    if command[:1] and command[0] in _TLS_FILE:
+        if len(command) == 1:
+            raise CommandError(f"{command[0]} needs the name of a file.\nUSAGE: {_USAGE}")
+        tls, command = zookeeper_tls(read_properties(Path(command[1]))), command[2:]
     print(f"Connecting to {address}")
-    with ZkNodes(address) as nodes:
+    with ZkNodes(address, tls=tls) as nodes:
         if not command:
             print("Welcome to ZooKeeper!")
         show_event("None", "null")

@@ -23,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
     found = [
         pid
         for pid, file in _servers()
-        if options.client_port is None or _client_port(file) == options.client_port
+        if options.client_port is None or options.client_port in _client_ports(file)
     ]
     if not found:
         raise CommandError("No zookeeper server to stop")
@@ -50,8 +50,9 @@ def _servers() -> Iterator[tuple[int, Path]]:
             continue  # It ended while we looked, or it is not ours to look at.
 
 
-def _client_port(file: Path) -> str | None:
+def _client_ports(file: Path) -> list[str | None]:
     try:
-        return read_properties(file).get("clientPort")
+        settings = read_properties(file)
     except ConfigError:
-        return None  # It may have been moved since the server read it.
+        return []  # It may have been moved since the server read it.
+    return [settings.get("clientPort"), settings.get("secureClientPort")]

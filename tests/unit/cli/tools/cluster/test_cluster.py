@@ -1,5 +1,6 @@
 """penstock cluster: its options, and the files of a cluster on one machine."""
 
+import datetime
 import re
 import socket
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from tests.support.processes import free_port
 
+from penstock.cli.secure_files import SecureFiles, make_secure_files
 from penstock.cli.tools.cluster import cluster
 from penstock.cli.tools.cluster import files as cluster_files
 from penstock.cli.tools.cluster import up as cluster_up
@@ -152,3 +154,45 @@ def test_the_commands_to_go_on_with_can_be_pasted(
     commands = [line.split()[0] for line in lines_of_a_cluster(tmp_path) if line.startswith("  ")]
     prefix = "" if active else ".venv/bin/"
     assert commands == [f"{prefix}kafka-topics", f"{prefix}penstock"]
+
+
+def secured(directory: Path) -> SecureFiles:
+    return make_secure_files(
+        directory,
+        users=[],
+        hosts=["127.0.0.1"],
+        now=datetime.datetime.now(datetime.UTC),
+        days=2,
+        new_password=lambda: "a-password",
+    )
+
+
+def test_a_secured_cluster_has_no_port_for_plain_text(tmp_path: Path) -> None:
+    keys = secured(tmp_path / "secure")
+    made = prepared(tmp_path / "cluster", zookeepers=3, secure=keys)
+    for broker in made.brokers:
+        settings = settings_of(broker)
+        assert settings["listeners"] == f"SASL_SSL://127.0.0.1:{broker.port}"
+        assert read_properties(keys.broker_properties).items() <= settings.items()
+        assert broker.properties.stat().st_mode & 0o777 == 0o600
+    for server in made.zookeepers:
+        settings = settings_of(server)
+        assert "clientPort" not in settings
+        assert settings["secureClientPort"] == str(server.port)
+        assert settings["sslQuorum"] == "true"
+    assert prepared(tmp_path / "cluster", zookeepers=3, secure=keys) == made
+    alone = prepared(tmp_path / "alone", secure=keys)
+    assert not [name for name in settings_of(alone.zookeepers[0]) if "uorum" in name]
+
+
+def test_a_cluster_is_neither_secured_nor_opened_by_accident(tmp_path: Path) -> None:
+    keys = secured(tmp_path / "secure")
+    prepared(tmp_path / "closed", secure=keys)
+    with pytest.raises(CommandError, match=f"--secure {keys.directory}"):
+        prepared(tmp_path / "closed")
+    prepared(tmp_path / "open")
+    with pytest.raises(CommandError, match="is not secured"):
+        prepared(tmp_path / "open", secure=keys)
+    with pytest.raises(CommandError, match="penstock secure init"):
+        prepared(tmp_path / "new", secure=SecureFiles(tmp_path / "nowhere"))
+    assert not (tmp_path / "new").exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import main
-from penstock.cli.tools.platform.up import up_lines
+from penstock.cli.tools.platform.supervising import up_lines
 from penstock.platform.state import DoorState, ProcessIdentity, ProcessState, TreeState
 
 

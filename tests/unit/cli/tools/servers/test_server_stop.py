@@ -7,7 +7,7 @@ import pytest
 
 from penstock.cli import running
 from penstock.cli.tools.servers import server_stop
-from penstock.cli.tools.servers.server_stop import broker_id, is_broker
+from penstock.cli.tools.servers.server_stop import broker_id, is_broker, without_supervised
 from penstock.errors import CommandError
 
 PYTHON = "/usr/bin/python3"
@@ -75,3 +75,9 @@ def test_no_broker_is_told(stopped: list[int]) -> None:
     with pytest.raises(CommandError, match="No kafka server to stop"):
         server_stop.main(["--node-id", "99"])
     assert stopped == []
+
+
+def test_brokers_of_a_supervisor_are_left_to_it() -> None:
+    parents = {10: 1, 11: 10, 12: 10, 20: 1}
+    assert without_supervised([10, 11, 12, 20], parents.__getitem__) == [10, 20]
+    assert without_supervised([11, 12], parents.__getitem__) == [11, 12]

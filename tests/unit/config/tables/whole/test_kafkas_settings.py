@@ -138,6 +138,7 @@ BY_RULE = {
     "compression.gzip.level",
     "compression.lz4.level",
     "compression.zstd.level",
+    "delegation.token.master.key",
     "host.name",
     "log.dir",
     "log.message.timestamp.difference.max.ms",
@@ -151,6 +152,10 @@ BY_RULE = {
     "port",
     "reserved.broker.max.id",
     "security.inter.broker.protocol",
+    "zookeeper.ssl.keystore.password",
+    "zookeeper.ssl.keystore.type",
+    "zookeeper.ssl.truststore.password",
+    "zookeeper.ssl.truststore.type",
 }
 
 # Ours, and those of 3.9 that 4.3 no longer has.

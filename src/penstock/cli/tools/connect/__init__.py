@@ -1,0 +1,1 @@
+"""Kafka Connect's worker, alone or in a group."""

@@ -1,0 +1,1 @@
+"""Clusters copied to other clusters."""

@@ -1,0 +1,1 @@
+"""Streaming SQL on the command line."""

@@ -1,0 +1,1 @@
+"""The connectors of the house, one folder for each system."""

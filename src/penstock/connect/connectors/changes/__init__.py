@@ -1,0 +1,1 @@
+"""What connectors of change data capture share: Debezium's envelope, its types and its choices."""

@@ -1,0 +1,1 @@
+"""Topics into Elasticsearch and OpenSearch, by their bulk call over HTTP."""

@@ -1,0 +1,93 @@
+"""FileStreamSink: each record becomes a line of a file, at least once.
+
+After a crash, lines whose offsets were not committed are written again: as Kafka's own does.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from penstock.connect.errors.kinds import ConnectError
+from penstock.connect.plugins.config_def import ConfigDef, ConfigEntry, ConfigType, Importance
+from penstock.connect.plugins.contract import Config, SinkConnector, SinkTask
+from penstock.connect.records import SinkRecord
+from penstock.records.topic_partition import TopicPartition
+
+_CONFIG = ConfigDef(
+    ConfigEntry(
+        "file",
+        ConfigType.STRING,
+        None,
+        Importance.HIGH,
+        "The file to append lines to. Without it, lines go to standard output.",
+    ),
+)
+
+
+class FileStreamSinkConnector(SinkConnector):
+    """All tasks append to the one file."""
+
+    def __init__(self) -> None:
+        self._config: Config = {}
+
+    @classmethod
+    def version(cls) -> str:
+        return "4.3.1"
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return _CONFIG
+
+    @classmethod
+    def task_class(cls) -> type:
+        return FileStreamSinkTask
+
+    def start(self, config: Config) -> None:
+        _CONFIG.parse(config)
+        self._config = config
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        return [dict(self._config) for _ in range(max_tasks)]
+
+    def alter_offsets(self, config: Config, offsets: Mapping[TopicPartition, int | None]) -> bool:
+        return True  # The file keeps no offsets: the group's are all there are.
+
+
+class FileStreamSinkTask(SinkTask):
+    """Appends, and has the kernel take the lines before offsets are committed."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = sys.stdout.buffer
+        self._is_own = False
+
+    def start(self, config: Config) -> None:
+        name = _CONFIG.parse(config)["file"]
+        if not name:
+            return
+        try:
+            self._file = Path(name).open("ab")  # noqa: SIM115  (`stop` closes it)
+        except OSError as error:
+            raise ConnectError(
+                f"Couldn't find or create file '{name}' for FileStreamSinkTask: {error}"
+            ) from error
+        self._is_own = True
+
+    def put(self, records: list[SinkRecord]) -> None:
+        lines = [f"{_text(record.value)}\n".encode() for record in records]
+        self._file.write(b"".join(lines))
+
+    def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self._file.flush()
+
+    def stop(self) -> None:
+        self._file.flush()
+        if self._is_own:
+            self._file.close()
+
+
+def _text(value: object) -> str:
+    """As Java prints it."""
+    if value is None:
+        return "null"
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)

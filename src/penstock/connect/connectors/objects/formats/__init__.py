@@ -1,0 +1,1 @@
+"""How records lie in an object: lines of JSON, Avro containers, Parquet tables, plain bytes."""

@@ -1,0 +1,39 @@
+"""JsonFormat: a line of JSON for each value, without schemas, as the JSON converter writes it."""
+
+from collections.abc import Iterator
+from typing import IO, Any
+
+from penstock.connect.converters.json import JsonConverter
+from penstock.connect.plugins.contract import SchemaAndValue
+from penstock.connect.values.schema import Schema
+
+
+class JsonLines:
+    """Lines that end with \\n; what is read back has no schema."""
+
+    extension = ".json"
+
+    def __init__(self, decimals: str = "BASE64") -> None:
+        config = {"schemas.enable": "false", "decimal.format": decimals}
+        self._converter = JsonConverter(config, is_key=False)
+
+    def writer(self, file: IO[bytes], schema: Schema | None) -> "_LineWriter":
+        return _LineWriter(self._converter, file, schema)
+
+    def read(self, file: IO[bytes]) -> Iterator[SchemaAndValue]:
+        for line in file:
+            if line.strip():
+                yield self._converter.to_connect("", line)
+
+
+class _LineWriter:
+    def __init__(self, converter: JsonConverter, file: IO[bytes], schema: Schema | None) -> None:
+        self._converter = converter
+        self._file = file
+        self._schema = schema
+
+    def write(self, value: Any) -> None:
+        self._file.write((self._converter.from_connect("", self._schema, value) or b"null") + b"\n")
+
+    def finish(self) -> None:
+        return

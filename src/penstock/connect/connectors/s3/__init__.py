@@ -1,0 +1,1 @@
+"""Topics into objects of S3, and objects back into topics, under Confluent's class names."""

@@ -1,0 +1,1 @@
+"""What connectors of queues, sensors and HTTP share: TLS, payloads, acknowledged records."""

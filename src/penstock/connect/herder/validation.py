@@ -1,0 +1,157 @@
+"""Configurations of connectors looked at before anything is written: all errors at once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.connect.errors.kinds import ConnectError
+from penstock.connect.herder.definitions import connector_def, refused_sentence
+from penstock.connect.herder.refusals import RequestRefused
+from penstock.connect.plugins.config_def import (
+    CheckedConfig,
+    CheckedValue,
+    ConfigEntry,
+    ConfigType,
+    Importance,
+)
+from penstock.connect.plugins.contract import ExactlyOnceSupport, SourceConnector
+from penstock.connect.plugins.libraries import missing_libraries
+from penstock.connect.plugins.lookup import PluginKind, find_plugin, load_plugin
+from penstock.connect.running.topic_creation import GROUPS, topic_rules
+from penstock.connect.settings import WorkerSettings
+from penstock.errors import ConfigError
+
+
+class ConnectorChecks:
+    """What a worker with these settings takes."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+
+    def connector(self, config: Mapping[str, str]) -> Any:
+        """A connector of the class that is named, not started."""
+        return self._kind(config)()
+
+    def ensure_valid(self, config: Mapping[str, str]) -> None:
+        """RequestRefused tells all that is wrong."""
+        sentence = refused_sentence(self.checked(config))
+        if sentence is not None:
+            raise RequestRefused(400, sentence)
+
+    def checked(self, config: Mapping[str, str]) -> CheckedConfig:
+        """Every setting, with its errors."""
+        kind = self._kind(config)
+        is_source = issubclass(kind, SourceConnector)
+        shared = connector_def(
+            is_source=is_source, worker=self._settings.given, version=str(kind.version())
+        ).validate(config)
+        found: CheckedConfig = shared + kind.validate(config)
+        extra = self._source(kind, config) if is_source else _topics(config)
+        absent = [("connector.class", sentence) for sentence in missing_libraries(kind)]
+        for name, sentence in [*absent, *extra, *_steps(config)]:
+            found = found.with_error(name, sentence)
+        return found + CheckedConfig(values=self._refused_overrides(config), groups=())
+
+    def document(self, plugin: str, config: Mapping[str, str]) -> dict[str, Any]:
+        """What `PUT /connector-plugins/x/config/validate` answers."""
+        named = config.get("connector.class")
+        if named is not None and not _is_same(named, plugin):
+            raise RequestRefused(
+                400, f"Included connector type {named} does not match request type {plugin}"
+            )
+        given = {"connector.class": plugin, **config}
+        return self.checked(given).document(str(given["connector.class"]))
+
+    def definitions(self, plugin: str) -> list[dict[str, Any]]:
+        """What `GET /connector-plugins/x/config` answers."""
+        for kind in PluginKind:
+            try:
+                found = load_plugin(kind, plugin)
+            except ConnectError:
+                continue
+            entries: list[dict[str, Any]] = found.config_def().documents()
+            if kind is PluginKind.CONNECTOR:
+                is_source = issubclass(found, SourceConnector)
+                shared = connector_def(
+                    is_source=is_source, worker=None, version=str(found.version())
+                )
+                return [*entries, *shared.documents()]
+            return entries
+        raise RequestRefused(404, f"Unknown plugin {plugin}.")
+
+    def _kind(self, config: Mapping[str, str]) -> Any:
+        if not config.get("connector.class"):
+            shown = ", ".join(f"{name}={text}" for name, text in sorted(config.items()))
+            raise RequestRefused(400, f"Connector config {{{shown}}} contains no connector type")
+        return load_plugin(PluginKind.CONNECTOR, config["connector.class"])
+
+    def _refused_overrides(self, config: Mapping[str, str]) -> tuple[CheckedValue, ...]:
+        """Settings of clients that the worker does not let a connector change."""
+        return tuple(
+            CheckedValue(entry=_override(name), value=text, errors=(sentence,))
+            for name, text in config.items()
+            if (sentence := self._settings.refused_override(name)) is not None
+        )
+
+    def _source(self, kind: Any, config: Mapping[str, str]) -> list[tuple[str, str]]:
+        found = self._exactly_once(kind, config)
+        try:
+            topic_rules(config)
+        except ConfigError as error:
+            found.append((GROUPS, str(error)))
+        return found
+
+    def _exactly_once(self, kind: Any, config: Mapping[str, str]) -> list[tuple[str, str]]:
+        name = "exactly.once.support"
+        if config.get(name, "requested").lower() != "required":
+            return []
+        if not self._settings.exactly_once_sources:
+            return [(name, "This worker does not have exactly-once source support enabled.")]
+        try:
+            support = kind().exactly_once_support(config)
+        except (ConfigError, ConnectError):
+            return []  # Its settings are wrong, which is told with them.
+        if support is ExactlyOnceSupport.SUPPORTED:
+            return []
+        return [(name, "The connector does not support exactly-once with this configuration.")]
+
+
+def _override(name: str) -> ConfigEntry:
+    return ConfigEntry(name, ConfigType.STRING, None, Importance.LOW, "A setting of a client.")
+
+
+def _topics(config: Mapping[str, str]) -> list[tuple[str, str]]:
+    has_names, has_pattern = bool(config.get("topics")), bool(config.get("topics.regex"))
+    if has_names and has_pattern:
+        sentence = "topics and topics.regex are mutually exclusive options, but both are set."
+        return [("topics", sentence), ("topics.regex", sentence)]
+    if not has_names and not has_pattern:
+        sentence = "Must configure one of topics or topics.regex"
+        return [("topics", sentence), ("topics.regex", sentence)]
+    return []
+
+
+def _steps(config: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Transforms and predicates that cannot be made."""
+    found = []
+    for list_name, kind in (
+        ("transforms", PluginKind.TRANSFORM),
+        ("predicates", PluginKind.PREDICATE),
+    ):
+        for alias in filter(None, (word.strip() for word in config.get(list_name, "").split(","))):
+            prefix = f"{list_name}.{alias}."
+            own = {k.removeprefix(prefix): v for k, v in config.items() if k.startswith(prefix)}
+            try:
+                load_plugin(kind, own.get("type", "")).config_def().parse(own)
+            except (ConfigError, ConnectError) as error:
+                found.append((list_name, f"{prefix}type={own.get('type', '')}: {error}"))
+    return found
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two names mean one connector, or are the same text."""
+    if one == other:
+        return True
+    try:
+        return find_plugin(PluginKind.CONNECTOR, one) == find_plugin(PluginKind.CONNECTOR, other)
+    except ConnectError:
+        return False

@@ -1,0 +1,1 @@
+"""Kafka's predicates: which records a transform is for."""

@@ -1,0 +1,1 @@
+"""Connect's REST interface, to the letter: routes over `herder/requests.py`."""

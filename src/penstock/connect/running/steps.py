@@ -1,0 +1,281 @@
+"""Between a task's records and a topic's bytes: transforms and converters, with their settings.
+
+A connector's own converters come before the worker's, as in Connect. What fails here is tolerated,
+retried or put aside as `errors.*` says.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar, cast
+
+from penstock.client.values import ConsumerRecord, ProducerRecord
+from penstock.connect.errors.dead_letters import FailedStep, RecordOrigin
+from penstock.connect.errors.kinds import ConnectError
+from penstock.connect.errors.tolerating import TolerantRun
+from penstock.connect.plugins.contract import (
+    Converter,
+    HeaderConverter,
+    Predicate,
+    Transform,
+)
+from penstock.connect.plugins.lookup import PluginKind, load_plugin
+from penstock.connect.records import (
+    ConnectRecord,
+    Header,
+    SinkRecord,
+    SourceRecord,
+    TimestampType,
+)
+from penstock.schemas.dead_letters import FailureStage
+
+R = TypeVar("R", bound=ConnectRecord)
+_SIMPLE_HEADERS = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+
+
+class Converters:
+    """Those of a task, for keys, values and headers."""
+
+    def __init__(self, connector: Mapping[str, str], worker: Mapping[str, str]) -> None:
+        self.key = _converter("key.converter", connector, worker, is_key=True)
+        self.value = _converter("value.converter", connector, worker, is_key=False)
+        self.header = _header_converter(connector, worker)
+
+    def close(self) -> None:
+        """End them."""
+        for one in (self.key, self.value, self.header):
+            one.close()
+
+    def to_producer(self, record: SourceRecord) -> "ProducerRecord[bytes, bytes]":
+        """A record as the producer takes it."""
+        topic = record.topic
+        return ProducerRecord(
+            topic=topic,
+            key=self.key.from_connect(topic, record.key_schema, record.key),
+            value=self.value.from_connect(topic, record.value_schema, record.value),
+            partition=record.partition,
+            timestamp_ms=record.timestamp,
+            headers=tuple(
+                (one.name, self.header.from_connect_header(topic, one.name, one.schema, one.value))
+                for one in record.headers
+            ),
+        )
+
+    def to_sink(self, record: "ConsumerRecord[bytes, bytes]") -> SinkRecord:
+        """A record as the consumer brought it."""
+        topic = record.topic
+        key_schema, key = self.key.to_connect(topic, record.key)
+        value_schema, value = self.value.to_connect(topic, record.value)
+        headers = []
+        for name, data in record.headers:
+            schema, found = self.header.to_connect_header(topic, name, data)
+            headers.append(Header(name, schema, found))
+        return SinkRecord(
+            topic=topic,
+            partition=record.partition,
+            key_schema=key_schema,
+            key=key,
+            value_schema=value_schema,
+            value=value,
+            timestamp=record.timestamp_ms,
+            headers=tuple(headers),
+            offset=record.offset,
+            timestamp_type=TimestampType(record.timestamp_type),
+            original_topic=topic,
+            original_partition=record.partition,
+            original_offset=record.offset,
+        )
+
+
+def _converter(
+    name: str, connector: Mapping[str, str], worker: Mapping[str, str], *, is_key: bool
+) -> Converter:
+    class_name, settings = _chosen(name, connector, worker, "")
+    made: Converter = load_plugin(PluginKind.CONVERTER, class_name)(settings, is_key=is_key)
+    return made
+
+
+def _header_converter(connector: Mapping[str, str], worker: Mapping[str, str]) -> HeaderConverter:
+    class_name, settings = _chosen("header.converter", connector, worker, _SIMPLE_HEADERS)
+    made: HeaderConverter = load_plugin(PluginKind.HEADER_CONVERTER, class_name)(settings)
+    return made
+
+
+def _chosen(
+    name: str, connector: Mapping[str, str], worker: Mapping[str, str], default: str
+) -> tuple[str, dict[str, Any]]:
+    """The class and its settings, both from the one who names the class."""
+    source = connector if connector.get(name) else worker
+    prefix = f"{name}."
+    settings = {k.removeprefix(prefix): v for k, v in source.items() if k.startswith(prefix)}
+    return source.get(name) or default, settings
+
+
+class TransformRow:
+    """The transforms of a connector in their order, each behind its predicate."""
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        self._row = [_transform(config, name) for name in _words(config.get("transforms", ""))]
+
+    def apply(self, record: R) -> R | None:
+        """What is left of a record; None: one of them dropped it."""
+        found: Any = record
+        for transform, is_meant in self._row:
+            if is_meant(found):
+                found = transform.apply(found)
+            if found is None:
+                return None
+        return cast(R, found)
+
+    def close(self) -> None:
+        """End them."""
+        for transform, _ in self._row:
+            transform.close()
+
+
+class DeadLetterWriter(Protocol):
+    """Where records go that were put aside."""
+
+    def settle(self) -> None:
+        """Wait until they are safe."""
+
+
+class TaskSteps:
+    """The steps of one task, in the order of its direction."""
+
+    def __init__(
+        self,
+        connector: Mapping[str, str],
+        worker: Mapping[str, str],
+        tolerant: TolerantRun,
+        letters: "DeadLetterWriter",
+    ) -> None:
+        self._converters = Converters(connector, worker)
+        self._transforms = TransformRow(connector)
+        self._tolerant = tolerant
+        self._letters = letters
+
+    def to_producer(self, record: SourceRecord) -> "ProducerRecord[bytes, bytes] | None":
+        """Transformed and converted; None: it was dropped, or put aside."""
+        try:
+            found = self._transforms.apply(record)
+            return None if found is None else self._converters.to_producer(found)
+        except Exception:  # noqa: BLE001  (step by step, so that the failing one is known)
+            return self._slowly_to_producer(record)
+
+    def to_sink(self, record: "ConsumerRecord[bytes, bytes]") -> SinkRecord | None:
+        """Converted and transformed; None: it was dropped, or put aside."""
+        try:
+            return self._transforms.apply(self._converters.to_sink(record))
+        except Exception:  # noqa: BLE001  (step by step, so that the failing one is known)
+            return self._slowly_to_sink(record)
+
+    def report(self, record: SinkRecord, error: Exception) -> None:
+        """Put a record aside that the target refused; the task's ErrantRecordReporter."""
+        origin = RecordOrigin(
+            topic=record.original_topic or record.topic,
+            partition=record.original_partition,
+            offset=record.original_offset,
+            timestamp_ms=record.timestamp,
+            key=self._converters.key.from_connect(record.topic, record.key_schema, record.key),
+            value=self._converters.value.from_connect(
+                record.topic, record.value_schema, record.value
+            ),
+        )
+        tolerant = self._tolerant
+        if not tolerant.policy.tolerates:
+            raise ConnectError(f"The target refused a record: {error}") from error
+        failed = FailedStep(
+            stage=FailureStage.TASK_PUT,
+            step_class="put",
+            error=error,
+            origin=origin,
+            connector=tolerant.connector,
+            task=tolerant.task,
+        )
+        tolerant.counts.skipped += 1
+        tolerant.report(failed)
+
+    def settle(self) -> None:
+        """Wait until what was put aside is safe."""
+        self._letters.settle()
+
+    def _slowly_to_producer(self, record: SourceRecord) -> "ProducerRecord[bytes, bytes] | None":
+        origin = RecordOrigin()
+        apply = self._tolerant.run(
+            FailureStage.TRANSFORMATION,
+            "transforms",
+            lambda: self._transforms.apply(record),
+            origin,
+        )
+        if apply is None or apply.value is None:
+            return None
+        found = apply.value
+        made = self._tolerant.run(
+            FailureStage.VALUE_CONVERTER,
+            type(self._converters.value).__qualname__,
+            lambda: self._converters.to_producer(found),
+            origin,
+        )
+        return None if made is None else made.value
+
+    def _slowly_to_sink(self, record: "ConsumerRecord[bytes, bytes]") -> SinkRecord | None:
+        origin = _origin(record)
+        made = self._tolerant.run(
+            FailureStage.VALUE_CONVERTER,
+            type(self._converters.value).__qualname__,
+            lambda: self._converters.to_sink(record),
+            origin,
+        )
+        if made is None:
+            return None
+        found = made.value
+        applied = self._tolerant.run(
+            FailureStage.TRANSFORMATION, "transforms", lambda: self._transforms.apply(found), origin
+        )
+        return None if applied is None else applied.value
+
+    def close(self) -> None:
+        """End all."""
+        self._transforms.close()
+        self._converters.close()
+
+
+def _origin(record: "ConsumerRecord[bytes, bytes]") -> RecordOrigin:
+    return RecordOrigin(
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        timestamp_ms=record.timestamp_ms,
+        key=record.key,
+        value=record.value,
+        headers=tuple(record.headers),
+    )
+
+
+def _transform(
+    config: Mapping[str, str], name: str
+) -> tuple[Transform, Callable[[ConnectRecord], bool]]:
+    settings = _below(config, f"transforms.{name}.")
+    kind = load_plugin(PluginKind.TRANSFORM, settings.get("type", ""))
+    made: Transform = kind(kind.config_def().parse(settings))
+    return made, _predicate(config, settings)
+
+
+def _predicate(
+    config: Mapping[str, str], settings: Mapping[str, str]
+) -> Callable[[ConnectRecord], bool]:
+    name = settings.get("predicate")
+    if not name:
+        return lambda _: True
+    own = _below(config, f"predicates.{name}.")
+    kind = load_plugin(PluginKind.PREDICATE, own.get("type", ""))
+    made: Predicate = kind(kind.config_def().parse(own))
+    wanted = settings.get("negate", "false").strip().lower() != "true"
+    return lambda record: made.test(record) is wanted
+
+
+def _below(config: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {k.removeprefix(prefix): v for k, v in config.items() if k.startswith(prefix)}
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -1,0 +1,1 @@
+"""Kafka's transforms of single messages, one file each; a chain of them is in `chain`."""

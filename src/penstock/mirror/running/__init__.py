@@ -1,0 +1,1 @@
+"""A mirror at work: its tasks, where they run, and who looks after them."""

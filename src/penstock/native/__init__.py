@@ -1,0 +1,55 @@
+"""The one room of compiled code: the extension of codec.c, where it was built, or nothing.
+
+Set-up builds it where there is a C compiler (`build.py`). Without it everything works as it is
+written in Python, at the price that docs/adr/0035-native.md tells. Each of its functions is made
+for a twin in Python, which it asks whenever something is unusual; whoever offers a function in both
+ways imports `NATIVE` and says what to do without. PENSTOCK_NATIVE=0 leaves it out.
+"""
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final, Protocol, cast
+
+MODULE: Final = "_penstock_native"
+FORM: Final = 1  # Which functions there are and what they take; codec.c says the same.
+
+
+class NativeCodec(Protocol):
+    """How instances of one class are read and written in one version."""
+
+    def decoder(self, twin: Callable[..., Any], elements_max: int, /) -> Callable[..., Any]: ...
+
+    def encoder(self, twin: Callable[..., Any], /) -> Callable[..., Any]: ...
+
+    def part_encoder(self, twin: Callable[..., Any], /) -> Callable[..., Any]: ...
+
+
+class NativeModule(Protocol):
+    """What codec.c offers."""
+
+    FORM: int
+
+    def Codec(  # noqa: N802 - a class of the extension
+        self, kind: type, is_flexible: bool, body: list[Any], still: list[Any], /
+    ) -> NativeCodec: ...
+
+    def header_decoder(
+        self, header: type, flexible_from: tuple[int, ...], twin: Callable[..., Any], /
+    ) -> Callable[..., Any]: ...
+
+    def batch_checker(self, header: type, twin: Callable[..., Any], /) -> Callable[..., Any]: ...
+
+
+def load() -> NativeModule | None:
+    """The extension; None: it was not built here, or it is of another form."""
+    if os.environ.get("PENSTOCK_NATIVE") == "0":
+        return None
+    try:
+        module = cast(NativeModule, import_module(MODULE))
+    except ImportError:
+        return None
+    return module if module.FORM == FORM else None
+
+
+NATIVE: Final = load()

@@ -1,0 +1,1 @@
+"""What ksqlDB's clients are answered with, as documents; pure."""

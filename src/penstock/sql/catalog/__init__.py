@@ -1,0 +1,1 @@
+"""What exists: streams, tables, types, queries, properties, variables; as frozen values."""

@@ -1,0 +1,1 @@
+"""Statements that change something: what each makes of the catalog, and which queries it starts."""

@@ -1,0 +1,1 @@
+"""Scalar functions, a module for each subject."""

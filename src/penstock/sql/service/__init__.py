@@ -1,0 +1,1 @@
+"""The process: settings, HTTP, a start and a stop in good order."""

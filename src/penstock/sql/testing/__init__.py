@@ -1,0 +1,1 @@
+"""Scripts of SQL that test themselves, in memory: records in, queries, records out."""

@@ -1,0 +1,171 @@
+"""The extension and the Python it stands for give the same answers, also to hostile bytes.
+
+PENSTOCK_LONG=1 tries fifty times as many.
+"""
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.batches import batch
+from tests.unit.protocol.samples import api_messages, sample
+
+from penstock.errors import ProtocolError
+from penstock.native import NativeModule
+from penstock.protocol.apis import ApiKey, first_flexible_versions
+from penstock.protocol.codecs import decoder_for, encoder_for, part_encoder_for
+from penstock.protocol.headers import RequestHeader, encode_request_header, read_request_header
+from penstock.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from penstock.protocol.schema import Message
+from penstock.records.batch import BatchHeader, read_checked
+
+EXAMPLES = 50 if os.environ.get("PENSTOCK_LONG") else 1
+TARGETS = [(message, version) for message in api_messages() for version in message.versions]
+STRANGE = (None, True, -1, 1 << 15, 1 << 31, 1 << 63, 0.5, "", "\ud800", b"", b"x" * 16, [], [None])
+
+
+def outcome(work: Callable[..., Any], *args: Any) -> Any:
+    """What a function gives or raises, to be compared."""
+    try:
+        return work(*args)
+    except (ProtocolError, ValueError, TypeError, AttributeError, IndexError) as error:
+        return type(error), str(error)
+    except Exception as error:  # noqa: BLE001 - struct.error, which has no other name here
+        return type(error)
+
+
+def mutations(data: bytes, rng: random.Random) -> Iterator[bytes]:
+    """The bytes, cut short and with one of them changed."""
+    yield data
+    for _ in range(4 * EXAMPLES):
+        changed = bytearray(data)
+        if changed:
+            changed[rng.randrange(len(changed))] = rng.choice([0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF])
+        yield bytes(changed)
+        yield bytes(changed[: rng.randrange(len(changed) + 1)])
+
+
+def test_every_message_is_read_as_python_reads_it(native: NativeModule) -> None:
+    for message, version in TARGETS:
+        rng = random.Random(f"{message.__name__} {version}")
+        ours, twin = decoder_for(message, version, native), decoder_for(message, version, None)
+        for original in (message(), sample(message, version, rng)):
+            for data in mutations(original.encode(version), rng):
+                view = memoryview(data)
+                read = outcome(ours, view, 0, len(view))
+                assert read == outcome(twin, view, 0, len(view)), (message, version, data)
+
+
+def test_every_message_is_written_as_python_writes_it(native: NativeModule) -> None:
+    for message, version in TARGETS:
+        rng = random.Random(f"{message.__name__} {version}")
+        writers = [
+            (make(message, version, native), make(message, version, None))
+            for make in (encoder_for, part_encoder_for)
+        ]
+        for original in (message(), sample(message, version, rng)):
+            for changed in with_strange_values(original, rng):
+                for ours, twin in writers:
+                    assert outcome(ours, changed) == outcome(twin, changed), (changed, version)
+
+
+def with_strange_values(message: Message, rng: random.Random) -> Iterator[Message]:
+    """The message, and with each field in turn something that may not belong there."""
+    yield message
+    for name in message.fields:  # Also those that the version has no place for.
+        kept = getattr(message, name)
+        setattr(message, name, rng.choice(STRANGE))
+        yield message
+        setattr(message, name, kept)
+
+
+def test_a_message_without_all_its_fields_is_refused_alike(native: NativeModule) -> None:
+    unmade = object.__new__(ProduceResponse)
+    ours, twin = encoder_for(ProduceResponse, 9, native), encoder_for(ProduceResponse, 9, None)
+    assert outcome(ours, unmade) == outcome(twin, unmade)
+
+
+@pytest.mark.parametrize("partitions", [1, 2000])  # The second is more than is read natively.
+def test_records_are_views_on_the_frame(native: NativeModule, partitions: int) -> None:
+    data = [PartitionProduceData(index=i, records=b"batch") for i in range(partitions)]
+    request = ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t", partition_data=data)])
+    frame = memoryview(bytearray(b"??" + request.encode(9)))
+    read, end = decoder_for(ProduceRequest, 9, native)(frame, 2, len(frame))
+    assert (read, end) == (request, len(frame))
+    assert all(one.records.obj is frame.obj for one in read.topic_data[0].partition_data)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (b"\0" * 40, 0, 40),
+        (memoryview(bytes(40)), -1, 40),
+        (memoryview(bytes(40)), 0, 1 << 40),
+        (memoryview(bytes(40)), "0", 40),
+        (memoryview(bytes(80))[::2], 0, 40),
+        (memoryview(bytes(160)).cast("i"), 0, 40),
+    ],
+)
+def test_what_is_not_a_view_on_bytes_is_left_to_python(
+    native: NativeModule, arguments: tuple[Any, ...]
+) -> None:
+    ours, twin = decoder_for(ProduceRequest, 7, native), decoder_for(ProduceRequest, 7, None)
+    assert outcome(ours, *arguments) == outcome(twin, *arguments)
+
+
+@settings(max_examples=300 * EXAMPLES, deadline=None)
+@given(
+    key=st.sampled_from([*ApiKey, -1, 127, 128, 9999]),
+    version=st.integers(-2, 20),
+    client_id=st.none() | st.text(max_size=20),
+    tail=st.binary(max_size=6),
+    cut=st.none() | st.integers(0, 40),
+)
+def test_headers_are_read_as_python_reads_them(
+    native: NativeModule,
+    key: int,
+    version: int,
+    client_id: str | None,
+    tail: bytes,
+    cut: int | None,
+) -> None:
+    ours = native.header_decoder(RequestHeader, first_flexible_versions(128), read_request_header)
+    data = memoryview((encode_request_header(key, version, -7, client_id) + tail)[:cut])
+    found = outcome(ours, data)
+    assert found == outcome(read_request_header, data)
+    if isinstance(found[0], tuple):
+        assert type(found[0]) is RequestHeader
+
+
+@settings(max_examples=300 * EXAMPLES, deadline=None)
+@given(
+    values=st.lists(st.binary(max_size=2000), min_size=1, max_size=4),
+    change=st.none() | st.tuples(st.integers(0, 60), st.integers(0, 255)),
+    cut=st.none() | st.integers(0, 80),
+    more=st.binary(max_size=3),
+)
+def test_batches_are_checked_as_python_checks_them(
+    native: NativeModule,
+    values: list[bytes],
+    change: tuple[int, int] | None,
+    cut: int | None,
+    more: bytes,
+) -> None:
+    data = bytearray(batch(values))
+    if change is not None:
+        data[change[0]] = change[1]
+    view = memoryview((data + more)[:cut])
+    ours = native.batch_checker(BatchHeader, read_checked)
+    found = outcome(ours, view)
+    assert found == outcome(read_checked, view)
+    assert outcome(ours, view, 1) == outcome(read_checked, view, 1)
+    assert change is not None or cut is not None or type(found) is BatchHeader
