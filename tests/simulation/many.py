@@ -156,8 +156,10 @@ def _fork(
 def _next_report(running: dict[int, tuple[int, int, Path]]) -> Report:
     import select
 
-    ready, _, _ = select.select(list(running), [], [])
-    fd = ready[0]
+    poller = select.poll()
+    for waiting in running:
+        poller.register(waiting, select.POLLIN)
+    fd = poller.poll()[0][0]
     seed, pid, directory = running.pop(fd)
     started_s = determinism.real_time_s()
     with os.fdopen(fd, "rb") as pipe:

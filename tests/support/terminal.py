@@ -3,7 +3,6 @@
 import os
 import pty
 import re
-import select
 import signal
 import struct
 import subprocess
@@ -12,6 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 from fcntl import ioctl
 from typing import Self
+
+from tests.support.waiting import can_be_read
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[()][A-Z0-9]|\x07")
 _READ_BYTES = 65_536
@@ -74,8 +75,7 @@ class TerminalProcess:
 
     def _read(self, timeout_s: float) -> bool:
         """Take what is shown; False: nothing more comes."""
-        ready, _, _ = select.select([self._screen], [], [], timeout_s)
-        if not ready:
+        if not can_be_read(self._screen, timeout_s):
             return False
         try:
             piece = os.read(self._screen, _READ_BYTES)

@@ -5,11 +5,19 @@ was missing when it never does. A limit only ends what hangs: a machine with ten
 can do needs a minute for what otherwise takes a second.
 """
 
+import math
+import select
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 Seen = TypeVar("Seen")
+
+
+class HasFileno(Protocol):
+    """A descriptor's owner."""
+
+    def fileno(self) -> int: ...
 
 
 def eventually(
@@ -41,3 +49,10 @@ def eventually(
             name = what or getattr(look, "__name__", "the condition")
             raise AssertionError(f"{name} did not hold within {timeout_s:g} s; last: {last!r}")
         time.sleep(every_s)
+
+
+def can_be_read(source: HasFileno | int, timeout_s: float) -> bool:
+    """Whether bytes or the end come in time; also behind a thousand open files, unlike select."""
+    poller = select.poll()
+    poller.register(source, select.POLLIN)
+    return bool(poller.poll(math.ceil(timeout_s * 1000)))

@@ -4,10 +4,11 @@ It shows that a connection needs nothing of the socket but what net/transport.py
 """
 
 import os
-import select
 import socket
 from collections import deque
 from typing import Any
+
+from tests.support.waiting import can_be_read
 
 
 class Balky:
@@ -52,7 +53,7 @@ class Balky:
 
     def send_parts(self, parts: "deque[Any]", skip: int) -> int:
         if self._must_hear:
-            self.wants_read = not select.select([self._sock], [], [], 0)[0]
+            self.wants_read = not can_be_read(self._sock, 0)
             if self.wants_read:
                 raise BlockingIOError
             self._must_hear = False

@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import gc
-import select
 import socket
 import ssl
 import struct
@@ -11,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
+from tests.support.waiting import can_be_read
 
 from penstock.net.outgoing import TcpPeers
 from penstock.net.peers import PeerUnreachable
@@ -237,7 +237,7 @@ async def test_a_peer_that_is_gone_before_tls_begins_is_unreachable() -> None:
         reset, _ = listening.accept()
         reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         reset.close()
-        select.select([sock], [], [], LONG_S)  # Until its reset is here.
+        can_be_read(sock, LONG_S)  # Until its reset is here.
         return TlsTransport(sock, ssl.create_default_context(), server_hostname=host)
 
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -10,11 +10,12 @@ import contextlib
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator
+from typing import Any, Final
 
 from penstock.broker.context import Broker
 from penstock.broker.slices import TimeSlice
+from penstock.broker.upkeep.threads import in_thread
 from penstock.errors import KafkaStorage
 from penstock.storage.compaction.cleaner import Cleaner, CleanerLimits, Cleaning
 from penstock.storage.compaction.job import FAILED_FOR_GOOD
@@ -33,7 +34,6 @@ _IO_BYTES_MIN: Final = 64 << 10  # Less would cost more system calls than it sav
 _MB: Final = 1_000_000
 
 Message = dict[str, Any]
-Result = TypeVar("Result")
 
 
 class WorkerGone(Exception):
@@ -216,9 +216,7 @@ class Lane:
             if "group" not in answer:
                 return await self._take_end(cleaning, answer)
             group = answer["group"]
-            is_swapped = await _in_thread(
-                cleaning.swap, group["old"], group["new"], broker.now_ms()
-            )
+            is_swapped = await in_thread(cleaning.swap, group["old"], group["new"], broker.now_ms())
             worker.tell({"swapped": True} if is_swapped else {"stop": True})
 
     async def _take_end(self, cleaning: Cleaning, answer: Message) -> bool:
@@ -226,7 +224,7 @@ class Lane:
         if "done" in answer:
             self.last = answer["done"]
             cleaning.finish(self.last["end_offset"])
-            await _in_thread(self._house.broker.log_dirs.write_cleaned_offsets)
+            await in_thread(self._house.broker.log_dirs.write_cleaned_offsets)
             log.info("Cleaner %d: %s", self.number, _summary(cleaning, self.last))
             return True
         if "starved" in answer:
@@ -256,16 +254,6 @@ class Lane:
 def _described(cleaning: Cleaning, limits: CleanerLimits, now_ms: int) -> str:
     """The line that tells a process what to do; that of a log of many segments is long."""
     return f'{{"clean":{cleaning.job(limits, now_ms).encode()}}}'
-
-
-async def _in_thread(work: Callable[..., Result], *arguments: object) -> Result:
-    """Like `to_thread`, but a step once begun is waited for, even when we are cancelled."""
-    step = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
-    try:
-        return await asyncio.shield(step)
-    except asyncio.CancelledError:
-        await asyncio.wait([step])
-        raise
 
 
 def _summary(cleaning: Cleaning, done: Message) -> str:

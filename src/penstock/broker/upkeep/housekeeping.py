@@ -1,8 +1,8 @@
 """What a broker does by the clock: retention, checkpoints, flushes and forgotten producers.
 
 Each chore is a short synchronous step for one log; the loop yields every other millisecond, so that
-a thousand partitions never hold up a request. Only flushing to disk and removing what was deleted
-go to a thread, because they may take seconds.
+a thousand partitions never hold up a request. Only what waits for the disk goes to a thread,
+because it may take seconds: flushes, checkpoints, the removal of what was deleted.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from penstock.broker.context import Broker
 from penstock.broker.membership.image_taking import host_again
 from penstock.broker.upkeep.cleaning import keep_clean
+from penstock.broker.upkeep.threads import in_thread
 from penstock.config.broker import BrokerConfig
 from penstock.errors import KafkaStorage
 from penstock.storage.directories.disk_room import NoRoom
@@ -175,15 +176,15 @@ async def _flush_log(partition_log: Log, *, closed_only: bool) -> None:
 
 
 async def _checkpoint_recovery_points(broker: Broker) -> None:
-    broker.log_dirs.write_recovery_points()
+    await in_thread(broker.log_dirs.write_recovery_points)
 
 
 async def _checkpoint_start_offsets(broker: Broker) -> None:
-    broker.log_dirs.write_start_offsets()
+    await in_thread(broker.log_dirs.write_start_offsets)
 
 
 async def _checkpoint_high_watermarks(broker: Broker) -> None:
-    broker.log_dirs.write_high_watermarks()
+    await in_thread(broker.log_dirs.write_high_watermarks)
 
 
 async def _abort_timed_out_transactions(broker: Broker) -> None:

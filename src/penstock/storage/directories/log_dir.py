@@ -81,7 +81,10 @@ class LogDir:
             self._noted = {name: self._read(name) for name in _NOTES}
             # Partitions that the checkpoints still name although their logs have left.
             self._outdated: dict[str, set[TopicPartition]] = {name: set() for name in _NOTES}
-            self._turns = Lock()  # Recovery and cleaning have threads of their own.
+            # What is being written, less the partitions that were forgotten meanwhile.
+            self._in_writing: dict[str, Offsets] = {name: {} for name in _NOTES}
+            self._turns = Lock()  # Recovery, cleaning and notes have threads of their own.
+            self._books = Lock()  # For what is noted; never held while the disk works.
             self._look_around()
         except BaseException:
             self.unlock()
@@ -245,9 +248,11 @@ class LogDir:
         """The partition leaves this directory."""
         self.found.pop(partition, None)
         self.logs.pop(partition, None)
-        for name, noted in self._noted.items():
-            if noted.pop(partition, 0):
-                self._outdated[name].add(partition)
+        with self._books:
+            for name, noted in self._noted.items():
+                before, now = noted.pop(partition, 0), self._in_writing[name].pop(partition, 0)
+                if before or now:
+                    self._outdated[name].add(partition)
 
     def set_aside(self, partition: TopicPartition) -> Path:
         """Rename a partition that belongs to no topic; nothing is deleted."""
@@ -301,21 +306,30 @@ class LogDir:
         self._note(checkpoints.CLEANER_OFFSETS)
 
     def _note(self, name: str) -> None:
-        """What was noted of partitions that are not open stays."""
-        if self.failure is not None:
-            return
+        """What was noted of partitions that are not open stays.
+
+        It may take seconds, and partitions may be forgotten meanwhile: those are outdated again.
+        """
         with self._turns:
-            outdated = frozenset(self._outdated[name])
-            open_logs = dict(self.logs)
-            noted = dict(self._noted[name])
-            kept = {partition: at for partition, at in noted.items() if partition not in open_logs}
-            present = kept | _to_note(name, open_logs)
+            if self.failure is not None or self._lock_fd < 0:
+                return  # A disk that failed, or one that may be another process's by now.
+            with self._books:
+                outdated = frozenset(self._outdated[name])
+                open_logs = dict(self.logs)
+                noted = self._noted[name]
+                kept = {tp: at for tp, at in noted.items() if tp not in open_logs}
+                present = kept | _to_note(name, open_logs)
+                staying = self._in_writing[name] = dict(present)
             try:
                 self.room.with_room(lambda: write_offsets(self.path / name, present))
             except OSError as error:
                 raise self._refusal(f"{self.path / name} cannot be written", error) from error
-            self._noted[name] = present
-            self._outdated[name] -= outdated
+            else:
+                with self._books:
+                    self._outdated[name] -= outdated - (present.keys() - staying.keys())
+                    self._noted[name] = staying
+            finally:
+                self._in_writing[name] = {}
 
     # Leaving
 

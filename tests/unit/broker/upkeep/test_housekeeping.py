@@ -1,6 +1,7 @@
 """Chores on a log of many segments: done piece by piece, with turns for others in between."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from itertools import pairwise
 from pathlib import Path
@@ -70,3 +71,32 @@ def test_the_files_of_many_segments_are_deleted_a_few_at_a_time(log: Log) -> Non
     seen = seen_by_others(log, housekeeping._delete_expired_files, left)
     assert largest_step(seen) <= 100
     assert left() == 0
+
+
+@pytest.mark.parametrize(
+    "chore", [chore for chore in housekeeping.CHORES if "checkpoint" in chore.name],
+    ids=lambda chore: chore.name,
+)  # fmt: skip
+def test_others_have_their_turns_while_the_disk_is_slow(chore: housekeeping.Chore) -> None:
+    """Also a stop: it waits for what is being written, and the loop goes on meanwhile."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    def write() -> None:
+        begun.set()
+        assert may_end.wait(60)
+
+    names = ("write_recovery_points", "write_start_offsets", "write_high_watermarks")
+    broker: Any = SimpleNamespace(log_dirs=SimpleNamespace(**dict.fromkeys(names, write)))
+
+    async def look_on() -> None:
+        working: asyncio.Future[None] = asyncio.ensure_future(chore.work(broker))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        working.cancel()
+        await asyncio.sleep(0.001)
+        assert not working.done()
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await working
+
+    asyncio.run(look_on())

@@ -2,7 +2,6 @@
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.waiting import eventually
+from tests.support.waiting import can_be_read, eventually
 from tests.unit.storage.compacted import COMPACT, LIMITS, begin, keyed, read_keyed
 from tests.unit.storage.made import append, new_log
 
@@ -44,8 +43,7 @@ class Worker:
     def hear(self, timeout_s: float = ANSWER_S) -> dict[str, Any] | None:
         """The next answer; None: none in time."""
         assert self.process.stdout is not None
-        readable, _, _ = select.select([self.process.stdout], [], [], timeout_s)
-        if not readable:
+        if not can_be_read(self.process.stdout, timeout_s):
             return None
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
         return answer

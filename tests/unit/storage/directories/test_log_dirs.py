@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
@@ -399,10 +400,7 @@ def test_what_was_noted_of_an_older_log_does_not_count_even_after_a_kill(
     old.flush()
     old.delete_records_before(20)
     old.cleaned_offset = 10
-    dirs.write_start_offsets()
-    dirs.write_high_watermarks()
-    dirs.write_recovery_points()
-    dirs.write_cleaned_offsets()
+    note_all(dirs)
     if is_deleted:
         dirs.delete_log(ORDERS, now_ms=0)
     new = open_log(dirs, topic_id=OTHER_ID)
@@ -414,6 +412,99 @@ def test_what_was_noted_of_an_older_log_does_not_count_even_after_a_kill(
     assert (found.log_start_offset, found.log_end_offset) == (0, 5)
     assert (found.high_watermark, found.recovery_point, found.cleaned_offset) == (0, 0, None)
     dirs.close()
+
+
+def note_all(dirs: LogDirs) -> None:
+    dirs.write_start_offsets()
+    dirs.write_high_watermarks()
+    dirs.write_recovery_points()
+    dirs.write_cleaned_offsets()
+
+
+def test_a_log_made_anew_while_notes_are_written_does_not_get_the_old_ones_offsets(
+    log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Notes are written in a thread: what the loop does meanwhile comes in between."""
+    dirs = claimed(log_dir)
+    old = open_log(dirs)
+    fill(old, 30)
+    old.flush()
+    old.delete_records_before(20)
+    begun, may_end = threading.Event(), threading.Event()
+    fsync = os.fsync
+
+    def slow_fsync(fd: int) -> None:
+        if threading.current_thread() is writing:
+            begun.set()
+            assert may_end.wait(60)
+        fsync(fd)
+
+    def make_anew() -> None:
+        dirs.delete_log(ORDERS, now_ms=0)
+        fill(open_log(dirs, topic_id=OTHER_ID), 25)
+
+    monkeypatch.setattr(os, "fsync", slow_fsync)
+    writing = threading.Thread(target=dirs.write_start_offsets)
+    making = threading.Thread(target=make_anew)
+    writing.start()
+    assert begun.wait(60)
+    making.start()
+    making.join(0.1)  # It has to wait for the disk; one that does not is done by then.
+    may_end.set()
+    writing.join()
+    making.join()
+    killed(dirs)
+    dirs = opened(log_dir)
+    assert open_log(dirs, topic_id=OTHER_ID).log_start_offset == 0
+    dirs.close()
+
+
+def test_a_log_moved_away_while_its_return_is_noted_is_not_believed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the file said before it came back is outdated, and what it says now is so as well."""
+    dirs = claimed(tmp_path / "a", tmp_path / "b")
+    here, there = dirs.dirs
+    log = open_log(dirs)
+    fill(log, 5)
+    log.flush()
+    dirs.write_recovery_points()
+
+    def move() -> None:
+        home = here if ORDERS in here.logs else there
+        target = there if home is here else here
+        log = home.logs[ORDERS]
+        copy = dirs.new_copy(log, target.path, now_ms=0)
+        fill(copy, 5)
+        copy.flush()
+        dirs.take_copy(log, copy, now_ms=0)
+
+    def moved_once(_fd: int) -> None:
+        monkeypatch.undo()
+        move()
+
+    move()
+    move()
+    monkeypatch.setattr(os, "fsync", moved_once)
+    dirs.write_recovery_points()
+    assert ORDERS in there.logs
+    dirs.delete_log(ORDERS, now_ms=0)
+    new = open_log(dirs, topic_id=OTHER_ID)
+    fill(new, 2)
+    killed(dirs)
+    dirs = opened(tmp_path / "a", tmp_path / "b")
+    assert open_log(dirs, topic_id=OTHER_ID).recovery_point == 0
+    dirs.close()
+
+
+def test_nothing_is_noted_once_the_directory_may_be_anothers(log_dir: Path) -> None:
+    dirs = claimed(log_dir)
+    fill(open_log(dirs), 3)
+    dirs.close()
+    note = log_dir / "replication-offset-checkpoint"
+    note.write_text("another's")
+    dirs.write_high_watermarks()
+    assert note.read_text() == "another's"
 
 
 def test_many_logs_made_anew_cost_one_flush_of_each_note(

@@ -1,6 +1,5 @@
 """The binary log as it comes: one event at a time, without a wait that a stop could not end."""
 
-import select
 import ssl
 from contextlib import suppress
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pymysql
 from pymysqlreplication import BinLogStreamReader
 
+from penstock.connect.connectors.changes.arrivals import has_arrived
 from penstock.connect.connectors.mysql.positions import BinlogPosition
 from penstock.connect.connectors.mysql.settings import BinlogSettings
 
@@ -65,7 +65,7 @@ class BinlogStream:
         return pymysql.connect(**settings)
 
     def _has_more(self) -> bool:
-        """Bytes may wait in PyMySQL's buffer, where select does not see them."""
+        """Bytes may wait in PyMySQL's buffer, where a wait does not see them."""
         connection = self._reader._stream_connection
         connection._sock.settimeout(0)
         try:
@@ -76,5 +76,4 @@ class BinlogStream:
             connection._sock.settimeout(_SILENCE_S)
 
     def _wait(self, wait_s: float) -> bool:
-        ready, _, _ = select.select([self._reader._stream_connection._sock], [], [], wait_s)
-        return bool(ready)
+        return has_arrived(self._reader._stream_connection._sock, wait_s)

@@ -1,6 +1,5 @@
 """The replication protocol: messages of a slot as they come, and feedback of what is safe."""
 
-import select
 import threading
 import time
 from contextlib import suppress
@@ -9,6 +8,7 @@ from typing import Any
 import psycopg2
 from psycopg2.extras import LogicalReplicationConnection
 
+from penstock.connect.connectors.changes.arrivals import has_arrived
 from penstock.connect.connectors.postgres.changes_feed import ChangesFeed
 from penstock.connect.connectors.postgres.pgoutput import lsn_text
 from penstock.connect.connectors.postgres.settings import CaptureSettings
@@ -75,7 +75,7 @@ class ChangeStream:
                 return
             else:
                 left_s = max(0.0, give_up_s - time.monotonic())
-                select.select([self._cursor], [], [], min(left_s, _SLICE_S))
+                has_arrived(self._cursor, min(left_s, _SLICE_S))
 
     def confirm(self, lsn: int) -> None:
         """Everything up to here is safe; the server may forget it."""
