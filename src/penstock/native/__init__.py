@@ -1,4 +1,4 @@
-"""The one room of compiled code: the extension of codec.c, where it was built, or nothing.
+"""The one room of compiled code: the extension of its C files, where it was built, or nothing.
 
 Set-up builds it where there is a C compiler (`build.py`). Without it everything works as it is
 written in Python, at the price that docs/adr/0035-native.md tells. Each of its functions is made
@@ -7,12 +7,12 @@ ways imports `NATIVE` and says what to do without. PENSTOCK_NATIVE=0 leaves it o
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
 MODULE: Final = "_penstock_native"
-FORM: Final = 1  # Which functions there are and what they take; codec.c says the same.
+FORM: Final = 2  # Which functions there are and what they take; codec.c says the same.
 
 
 class NativeCodec(Protocol):
@@ -26,7 +26,7 @@ class NativeCodec(Protocol):
 
 
 class NativeModule(Protocol):
-    """What codec.c offers."""
+    """What the extension offers; from `scan_keys` on for compaction (compaction.c)."""
 
     FORM: int
 
@@ -39,6 +39,20 @@ class NativeModule(Protocol):
     ) -> Callable[..., Any]: ...
 
     def batch_checker(self, header: type, twin: Callable[..., Any], /) -> Callable[..., Any]: ...
+
+    def scan_keys(
+        self, data: bytes, record_count: int, base_offset: int, /
+    ) -> tuple[list[bytes], list[int], list[int]] | None: ...
+
+    def splice(
+        self, data: bytes, kept: set[int], record_count: int, base_offset: int, /
+    ) -> tuple[bytes, int, int] | None: ...
+
+    def map_put(
+        self, memory: bytearray, seed: bytes, keys: Sequence[bytes], offsets: Sequence[int], /
+    ) -> list[int]: ...
+
+    def map_newest(self, memory: bytearray, seed: bytes, keys: Sequence[bytes], /) -> list[int]: ...
 
 
 def load() -> NativeModule | None:

@@ -1,4 +1,4 @@
-"""Builds the extension of codec.c with the C compiler that is there.
+"""Builds the extension of the C files here with the compiler that is there.
 
     python -m penstock.native.build
 
@@ -18,7 +18,7 @@ from typing import Final
 
 from penstock.native import MODULE
 
-SOURCE: Final = Path(__file__).with_name("codec.c")
+SOURCES: Final = tuple(Path(__file__).with_name(name) for name in ("codec.c", "compaction.c"))
 _OPTIONS: Final = ("-O2", "-shared", "-fPIC", "-Wall", "-Wextra")
 
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             build(target)
             print(f"setup: built {target.name}")
     except (CannotBuild, OSError) as error:
-        print(f"setup: small requests will cost more, as there is no native codec: {error}")
+        print(f"setup: small requests and compaction cost more, without native code: {error}")
     return 0
 
 
@@ -45,7 +45,9 @@ def target_in(directory: Path) -> Path:
 
 
 def is_current(target: Path) -> bool:
-    return target.exists() and target.stat().st_mtime >= SOURCE.stat().st_mtime
+    return target.exists() and all(
+        target.stat().st_mtime >= source.stat().st_mtime for source in SOURCES
+    )
 
 
 def build(target: Path) -> None:
@@ -58,7 +60,7 @@ def build(target: Path) -> None:
         raise CannotBuild(f"no Python.h in {include}")
     with tempfile.TemporaryDirectory(dir=target.parent) as directory:
         made = Path(directory) / target.name
-        command = [compiler, *_OPTIONS, f"-I{include}", str(SOURCE), "-o", str(made)]
+        command = [compiler, *_OPTIONS, f"-I{include}", *map(str, SOURCES), "-o", str(made)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise CannotBuild(f"cc failed: {done.stderr.strip()[-300:]}")

@@ -1,18 +1,21 @@
 """The newest offset of every key, in memory of a fixed size: what compaction decides by.
 
 An entry takes 24 bytes, as with Apache Kafka: 16 for a digest that stands for the key, 8 for the
-offset. The digest is the interpreter's own keyed hash, taken of the key and of the key with one
-byte more, which makes 128 bits: with ten million keys two of them are taken for one with a
-probability of 10^-25.
+offset. Digests are keyed hashes of 128 bits: with ten million keys two of them are taken for one
+with a probability of 10^-25.
 
-A dict of Python objects would take eight times as much, so entries lie in plain byte arrays. They
-are divided into buckets small enough that `bytearray.find`, which runs in C, looks through one in
-less time than a few steps of the interpreter take. A full bucket passes on to the next.
+A dict of Python objects would take eight times as much, so entries lie in plain byte arrays. Native
+code has a table in one (`NativeMap`); where it was not built, the entries are divided into buckets
+(`BucketMap`).
 """
 
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from struct import Struct
 from typing import Final
+
+from penstock.native import NATIVE, NativeModule
 
 ENTRY_BYTES: Final = 24
 NOT_FOUND: Final = -1
@@ -27,21 +30,14 @@ _digest: Final = Struct("qq").pack
 _MORE: Final = b"\1"
 
 
-class OffsetMap:
+class OffsetMap(ABC):
     """At most `entries_max` keys."""
 
-    __slots__ = ("_buckets", "_counts", "_hints", "_words", "entries_max", "size")
+    __slots__ = ("entries_max", "size")
 
-    def __init__(self, *, buffer_bytes: int, load_factor: float = 0.9) -> None:
-        bucket_count = max(1, buffer_bytes // _BUCKET_BYTES)
-        slots = bucket_count * _BUCKET_ENTRIES
+    def __init__(self, slots: int, load_factor: float) -> None:
         self.entries_max = max(1, min(int(slots * load_factor), slots - 1))
         self.size = 0
-        self._buckets = bytearray(bucket_count * _BUCKET_BYTES)
-        self._words = memoryview(self._buckets).cast("q")
-        self._counts = bytearray(bucket_count)
-        # One byte for many keys; zero: none of them is here, as most keys asked for are not.
-        self._hints = bytearray(min(_HINTS_MAX, 1 << (4 * slots).bit_length()))
 
     @property
     def room(self) -> int:
@@ -53,11 +49,68 @@ class OffsetMap:
         """What the keys take of the buffer."""
         return self.size * ENTRY_BYTES
 
+    @abstractmethod
     def put(self, keys: Sequence[bytes], offsets: Sequence[int]) -> list[int]:
         """Note where the keys, no more than there is room for, were seen last.
 
         Offsets only grow from one call to the next. Returns the offsets that are replaced.
         """
+
+    @abstractmethod
+    def newest(self, keys: Sequence[bytes]) -> list[int]:
+        """The newest offset of each key; NOT_FOUND where there is none."""
+
+
+def offset_map(
+    *, buffer_bytes: int, load_factor: float = 0.9, native: NativeModule | None = NATIVE
+) -> OffsetMap:
+    """An empty map within a buffer of a size, the fastest that can be had here."""
+    if native is None:
+        return BucketMap(buffer_bytes, load_factor)
+    return NativeMap(buffer_bytes, load_factor, native)
+
+
+class NativeMap(OffsetMap):
+    """A table of native code; its digests are of a key of their own."""
+
+    __slots__ = ("_memory", "_native", "_seed")
+
+    def __init__(self, buffer_bytes: int, load_factor: float, native: NativeModule) -> None:
+        slots = max(2, buffer_bytes // ENTRY_BYTES)
+        super().__init__(slots, load_factor)
+        self._memory = bytearray(slots * ENTRY_BYTES)
+        self._seed = os.urandom(16)
+        self._native = native
+
+    def put(self, keys: Sequence[bytes], offsets: Sequence[int]) -> list[int]:
+        replaced = self._native.map_put(self._memory, self._seed, keys, offsets)
+        self.size += len(keys) - len(replaced)
+        return replaced
+
+    def newest(self, keys: Sequence[bytes]) -> list[int]:
+        return self._native.map_newest(self._memory, self._seed, keys)
+
+
+class BucketMap(OffsetMap):
+    """Buckets small enough that `bytearray.find`, which runs in C, looks through one in less time
+    than a few steps of the interpreter take. A full bucket passes on to the next.
+
+    The digest is the interpreter's own keyed hash, of the key and of the key with one byte more.
+    """
+
+    __slots__ = ("_buckets", "_counts", "_hints", "_words")
+
+    def __init__(self, buffer_bytes: int, load_factor: float) -> None:
+        bucket_count = max(1, buffer_bytes // _BUCKET_BYTES)
+        slots = bucket_count * _BUCKET_ENTRIES
+        super().__init__(slots, load_factor)
+        self._buckets = bytearray(bucket_count * _BUCKET_BYTES)
+        self._words = memoryview(self._buckets).cast("q")
+        self._counts = bytearray(bucket_count)
+        # One byte for many keys; zero: none of them is here, as most keys asked for are not.
+        self._hints = bytearray(min(_HINTS_MAX, 1 << (4 * slots).bit_length()))
+
+    def put(self, keys: Sequence[bytes], offsets: Sequence[int]) -> list[int]:
         buckets, words, counts = self._buckets, self._words, self._counts
         bucket_count, find = len(counts), buckets.find
         hints, hint_bits = self._hints, len(self._hints) - 1
@@ -90,7 +143,6 @@ class OffsetMap:
         return replaced
 
     def newest(self, keys: Sequence[bytes]) -> list[int]:
-        """The newest offset of each key; NOT_FOUND where there is none."""
         words, counts = self._words, self._counts
         bucket_count, find = len(counts), self._buckets.find
         hints, hint_bits = self._hints, len(self._hints) - 1

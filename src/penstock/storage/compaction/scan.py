@@ -1,14 +1,15 @@
 """Looking through the records of a batch for compaction, without decoding what it does not need.
 
 `scan_keys` gives keys and offsets, by which it is decided what stays; `splice` copies the records
-that do, without making them anew. Both are flat loops: all records of a log go through the first,
-and a record costs what its varints cost.
+that do, without making them anew. All records of a log go through the first, so both are done by
+native code where it was built; what that does not take, and all else, is done by the flat loops
+here, in which a record costs what its varints cost.
 """
 
-from collections.abc import Container
 from typing import Final, NamedTuple
 
 from penstock.errors import CorruptRecord
+from penstock.native import NATIVE, NativeModule
 from penstock.records.record import INT64_MIN
 
 _NULL: Final = 1  # A length of -1, as the zigzag varint that stands in the record.
@@ -30,8 +31,15 @@ class Spliced(NamedTuple):
     max_timestamp: int  # Means nothing where no record stays.
 
 
-def scan_keys(data: bytes, *, record_count: int, base_offset: int) -> Keys:
+def scan_keys(
+    data: bytes, *, record_count: int, base_offset: int, native: NativeModule | None = NATIVE
+) -> Keys:
     """The keys of an uncompressed payload."""
+    found = None if native is None else native.scan_keys(data, record_count, base_offset)
+    return _scan_keys(data, record_count, base_offset) if found is None else Keys(*found)
+
+
+def _scan_keys(data: bytes, record_count: int, base_offset: int) -> Keys:
     keys: list[bytes] = []
     offsets: list[int] = []
     tombstones: list[int] = []
@@ -93,9 +101,25 @@ def scan_keys(data: bytes, *, record_count: int, base_offset: int) -> Keys:
 
 
 def splice(
-    data: bytes, kept: Container[int], *, record_count: int, base_offset: int, base_timestamp: int
+    data: bytes,
+    kept: set[int],
+    *,
+    record_count: int,
+    base_offset: int,
+    base_timestamp: int,
+    native: NativeModule | None = NATIVE,
 ) -> Spliced:
     """The records of an uncompressed payload whose offsets are kept."""
+    found = None if native is None else native.splice(data, kept, record_count, base_offset)
+    if found is None:
+        return _splice(data, kept, record_count, base_offset, base_timestamp)
+    payload, kept_count, newest = found
+    return Spliced(payload, kept_count, base_timestamp + newest)
+
+
+def _splice(
+    data: bytes, kept: set[int], record_count: int, base_offset: int, base_timestamp: int
+) -> Spliced:
     pieces: list[bytes] = []
     kept_count = 0
     newest = INT64_MIN

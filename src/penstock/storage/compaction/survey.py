@@ -23,7 +23,7 @@ from penstock.records.compression import DECOMPRESSED_BYTES_MAX
 from penstock.storage.compaction.aborted import AbortedTransactions
 from penstock.storage.compaction.job import CleanJob, SegmentFacts
 from penstock.storage.compaction.legacy import legacy_keys
-from penstock.storage.compaction.offset_map import ENTRY_BYTES, OffsetMap
+from penstock.storage.compaction.offset_map import ENTRY_BYTES, offset_map
 from penstock.storage.compaction.scan import Keys, scan_keys
 from penstock.storage.compaction.transactions import CleanedTransactions
 from penstock.storage.segments.batch_scan import verified_batches
@@ -53,7 +53,7 @@ class Survey:
         offset_count = job.end_offset - job.first_dirty
         # There cannot be more keys than offsets.
         needed_bytes = int(offset_count / job.load_factor + 1) * ENTRY_BYTES * 2
-        self.offsets = OffsetMap(
+        self.offsets = offset_map(
             buffer_bytes=min(job.map_bytes, needed_bytes), load_factor=job.load_factor
         )
         self.fates = bytearray(min(offset_count, _FATES_MAX))

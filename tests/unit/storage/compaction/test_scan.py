@@ -5,11 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import CorruptRecord
+from penstock.native import NATIVE, NativeModule
 from penstock.records.batch import HEADER_BYTES, build_batch, read_header, read_records, seal
 from penstock.records.record import Record
 from penstock.storage.compaction.scan import scan_keys, splice
 
 BASE = 1_000_000
+# Both ways; where native code was not built, the one of Python twice.
+both = pytest.mark.parametrize("native", [None, NATIVE], ids=["python", "native"])
 
 parts = st.one_of(st.none(), st.binary(max_size=20), st.binary(min_size=60, max_size=200))
 record_lists = st.lists(
@@ -33,19 +36,27 @@ def made(drawn: list[tuple[int, int, bytes | None, bytes | None, list[object]]])
     return records
 
 
+@both
 @given(record_lists)
-def test_keys_offsets_and_tombstones_are_those_of_the_records(drawn: list[tuple]) -> None:  # type: ignore[type-arg]
+def test_keys_offsets_and_tombstones_are_those_of_the_records(
+    native: NativeModule | None, drawn: list[tuple]
+) -> None:  # type: ignore[type-arg]
     records = made(drawn)
     batch = build_batch(records, base_offset=BASE)
-    found = scan_keys(bytes(batch[HEADER_BYTES:]), record_count=len(records), base_offset=BASE)
+    found = scan_keys(
+        bytes(batch[HEADER_BYTES:]), record_count=len(records), base_offset=BASE, native=native
+    )
     keyed = [record for record in records if record.key is not None]
     assert found.keys == [record.key for record in keyed]
     assert found.offsets == [record.offset for record in keyed]
     assert found.tombstones == [record.offset for record in keyed if record.value is None]
 
 
+@both
 @given(record_lists, st.data())
-def test_spliced_records_are_what_they_were(drawn: list[tuple], data: st.DataObject) -> None:  # type: ignore[type-arg]
+def test_spliced_records_are_what_they_were(
+    native: NativeModule | None, drawn: list[tuple], data: st.DataObject
+) -> None:  # type: ignore[type-arg]
     records = made(drawn)
     kept = data.draw(st.sets(st.sampled_from([record.offset for record in records])))
     batch = build_batch(records, base_offset=BASE)
@@ -56,6 +67,7 @@ def test_spliced_records_are_what_they_were(drawn: list[tuple], data: st.DataObj
         record_count=len(records),
         base_offset=BASE,
         base_timestamp=header.base_timestamp,
+        native=native,
     )
     staying = [record for record in records if record.offset in kept]
     assert found.record_count == len(staying)
@@ -65,11 +77,16 @@ def test_spliced_records_are_what_they_were(drawn: list[tuple], data: st.DataObj
         assert list(read_records(smaller)) == staying
 
 
+@both
 @given(st.binary(max_size=80), st.integers(0, 5))
-def test_bytes_that_are_no_records_are_called_corrupt(data: bytes, record_count: int) -> None:
+def test_bytes_that_are_no_records_are_called_corrupt(
+    native: NativeModule | None, data: bytes, record_count: int
+) -> None:
     for read in (
-        lambda: scan_keys(data, record_count=record_count, base_offset=0),
-        lambda: splice(data, (), record_count=record_count, base_offset=0, base_timestamp=0),
+        lambda: scan_keys(data, record_count=record_count, base_offset=0, native=native),
+        lambda: splice(
+            data, set(), record_count=record_count, base_offset=0, base_timestamp=0, native=native
+        ),
     ):
         try:
             read()
@@ -77,17 +94,19 @@ def test_bytes_that_are_no_records_are_called_corrupt(data: bytes, record_count:
             continue  # Nothing else may come out of it.
 
 
-def test_a_count_that_is_too_small_or_too_large_is_noticed() -> None:
+@both
+def test_a_count_that_is_too_small_or_too_large_is_noticed(native: NativeModule | None) -> None:
     payload = bytes(
         build_batch([Record(0, 0, b"k", b"v"), Record(1, 0, b"k", b"v")])[HEADER_BYTES:]
     )
     for record_count in (0, 1, 3):
         with pytest.raises(CorruptRecord):
-            scan_keys(payload, record_count=record_count, base_offset=0)
+            scan_keys(payload, record_count=record_count, base_offset=0, native=native)
 
 
-def test_a_key_longer_than_its_record_is_noticed() -> None:
+@both
+def test_a_key_longer_than_its_record_is_noticed(native: NativeModule | None) -> None:
     payload = bytearray(build_batch([Record(0, 0, b"k", b"v")])[HEADER_BYTES:])
     payload[4] = 60  # The length of the key, doubled.
     with pytest.raises(CorruptRecord, match="key"):
-        scan_keys(bytes(payload), record_count=1, base_offset=0)
+        scan_keys(bytes(payload), record_count=1, base_offset=0, native=native)
