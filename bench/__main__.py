@@ -101,6 +101,8 @@ ROWS: dict[str, Measure] = {
     "streams-lookup": streams.looked_up,
     "streams-scale": streams.scaled,
     "connect-source": connect.source,
+    "connect-sink": connect.sink,
+    "connect-objects": connect.objects,
     "sql-map": sql.mapped,
     "sql-count": sql.counted,
     "sql-windows": sql.windowed,

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from penstock.connect.converters.json_schemas import schema_document, schema_of_document
 from penstock.connect.converters.settings import CONVERTER_TYPE, converter_type
@@ -56,6 +56,13 @@ _SCHEMAS = "Schemas"
 _SERIALIZATION = "Serialization"
 
 
+class DocumentHead(NamedTuple):
+    """What stands before a payload, and the schema that is in it."""
+
+    text: str
+    schema: Schema | None
+
+
 class JsonConverter(Converter):
     """Kafka's JsonConverter."""
 
@@ -83,10 +90,19 @@ class JsonConverter(Converter):
         if schema is None and value is None:
             return None
         payload = self._writer.text(self._writer.node(schema, value))
+        head, tail = self.around(schema)
+        return b"".join((head, _encoded(payload), tail))
+
+    @property
+    def writer(self) -> "JsonWriter":
+        """What makes payloads."""
+        return self._writer
+
+    def around(self, schema: Schema | None) -> tuple[bytes, bytes]:
+        """What stands before and behind the payload of a value with this schema."""
         if not self._with_schemas or self._content is not None:
-            return _encoded(payload)
-        head = _NO_SCHEMA if schema is None else self._heads.get(schema)
-        return b"".join((head, _encoded(payload), b"}"))
+            return b"", b""
+        return _NO_SCHEMA if schema is None else self._heads.get(schema), b"}"
 
     def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue:
         """The value of some JSON."""
@@ -100,6 +116,19 @@ class JsonConverter(Converter):
         known = self._known(text)
         schema, payload = self._enveloped(text) if known is None else known
         return schema, self._reader.value(schema, payload)
+
+    def head_of(self, topic: str, data: bytes) -> "DocumentHead | None":
+        """How a document begins, up to its payload, and its schema.
+
+        None: it is not written as converters write it, or values come without their schemas.
+        """
+        if not self._with_schemas or self._content is not None:
+            return None
+        self.to_connect(topic, data)
+        last = self._last
+        if last is None or not _decoded(data).startswith(last[0]):
+            return None
+        return DocumentHead(*last)
 
     def _known(self, text: str) -> tuple[Schema | None, Any] | None:
         """Schema and payload of a document that begins as the last one did; None: it does not."""
