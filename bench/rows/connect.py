@@ -16,7 +16,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import psutil
 from tests.support.connect import ConnectProcess
 from tests.support.connect_golden import ApacheConnectProcess
 from tests.support.outside import REPORT, missing
@@ -24,6 +23,7 @@ from tests.support.processes import ServerProcess
 from tests.support.waiting import eventually
 
 from bench.plan import Plan, alternate
+from bench.process_tree import tree_cpu_s
 from bench.report import OURS, Goal, Row
 from bench.subjects import Subjects, create_topic, fresh
 from penstock.client.producer.bulk import BulkProducer
@@ -222,14 +222,16 @@ def _timed(
     is_done: Callable[[], bool],
     records: int,
 ) -> Played:
-    begun_s, begun_cpu_s = perf_counter(), _tree_cpu_s(worker)
+    assert worker.process is not None
+    pid = worker.process.pid
+    begun_s, begun_cpu_s = perf_counter(), tree_cpu_s(pid)
     status, told = worker.ask("PUT", f"/connectors/{name}/config", config)
     assert status == 201, told
     eventually(is_done, timeout_s=_RUN_S, every_s=0.1)
     played = Played(
         records=records,
         seconds=perf_counter() - begun_s,
-        cpu_s=_tree_cpu_s(worker) - begun_cpu_s,
+        cpu_s=tree_cpu_s(pid) - begun_cpu_s,
     )
     worker.ask("DELETE", f"/connectors/{name}")
     return played
@@ -274,20 +276,6 @@ def _offset(worker: ConnectProcess, name: str) -> dict[str, Any] | None:
     status, told = worker.ask("GET", f"/connectors/{name}/offsets")
     offsets = told["offsets"] if status == 200 else []
     return offsets[0]["offset"] if offsets else None
-
-
-def _tree_cpu_s(worker: ConnectProcess) -> float:
-    assert worker.process is not None
-    top = psutil.Process(worker.process.pid)
-    total = 0.0
-    for one in (top, *top.children(recursive=True)):
-        try:
-            times = one.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        # Of children that have ended too, such as a task of an earlier round.
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
 
 
 def _rows(work: str, rounds: dict[str, list[Played]]) -> Iterator[Row]:

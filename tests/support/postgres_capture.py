@@ -59,8 +59,9 @@ class TopicTable:
     def catch_up(self) -> None:
         """Take what is there; ValueError for a change that is there twice, or was lost."""
         while (message := self._consumer.poll(0.2)) is not None:
-            if message.error() is None and message.value() is not None:
-                self._take(json.loads(message.value()))
+            value = message.value()
+            if message.error() is None and value is not None:
+                self._take(json.loads(value))
 
     def is_like(self, rows: dict[int, int]) -> bool:
         """Whether the topic has led to these rows by now."""
