@@ -18,7 +18,7 @@ from bench.subjects import Subjects, fresh
 
 TASKS = 50
 MB = 1e6
-_START_S, _WAIT_S = 300, 900
+_START_S, _WAIT_S = 900, 900
 _SLOTS = {"penstock.connect.tasks.max": "64", "offset.flush.interval.ms": "10000"}
 
 

@@ -24,7 +24,9 @@ class ColumnBatch:
     topic: str
     partition: int | None  # None: the producer chooses, as for records without a key.
     schema: Schema | None  # Of every value.
-    values: Any  # An Arrow array; structs are a struct array, in Arrow's types for the schema.
+    # An Arrow array; structs are a struct array, in Arrow's types for the schema. Or a list, of
+    # values that no column can hold, as single records would have them.
+    values: Any
     timestamp_ms: int | None  # Of all of them; None: the producer's clock.
     source_partition: Mapping[str, Any] | None
     source_offset: Mapping[str, Any] | None  # Behind the last of them.

@@ -28,6 +28,8 @@ class ColumnEncoder:
     def encode(self, topic: str, schema: Schema | None, values: Any) -> Any:
         """A binary array; DataError for a value that the converter does not take."""
         converter = self._converter
+        if isinstance(values, list):
+            return self._encoded(topic, schema, values)
         if schema is not None and not values.null_count:
             # Subclasses may do something else: only the classes themselves are known.
             if type(converter) is StringConverter and _is(schema, SchemaType.STRING):
@@ -40,10 +42,14 @@ class ColumnEncoder:
         return self._one_by_one(topic, schema, values)
 
     def _one_by_one(self, topic: str, schema: Schema | None, values: Any) -> Any:
-        convert, found = self._converter.from_connect, values.to_pylist()
+        found = values.to_pylist()
         if schema is not None and schema.type not in (SchemaType.STRING, SchemaType.BYTES):
             found = [connect_value_of(schema, one) for one in found]
-        return pa.array([convert(topic, schema, one) for one in found], pa.binary())
+        return self._encoded(topic, schema, found)
+
+    def _encoded(self, topic: str, schema: Schema | None, values: list[Any]) -> Any:
+        convert = self._converter.from_connect
+        return pa.array([convert(topic, schema, one) for one in values], pa.binary())
 
 
 def _is(schema: Schema, kind: SchemaType) -> bool:
