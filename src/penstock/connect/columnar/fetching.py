@@ -51,7 +51,7 @@ class OffsetsAndValues(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FetchedRows:
+class PartitionRows:
     """What one fetch brought of a partition."""
 
     at: TopicPartition
@@ -125,10 +125,10 @@ class ColumnReader:
         self._listener = listener
         self._consumer.subscribe(topics, self)
 
-    def poll(self, timeout_s: float = 0.0) -> list[FetchedRows]:
+    def poll(self, timeout_s: float = 0.0) -> list[PartitionRows]:
         """What is new in the partitions, each in its turn; waits a little where nothing was."""
         self._consumer.poll(min(self._idle_s, timeout_s))
-        found: list[FetchedRows] = []
+        found: list[PartitionRows] = []
         size = 0
         for at in self._in_turn():
             rows = self._fetch(at)
@@ -196,7 +196,7 @@ class ColumnReader:
         self._turn += sorted(wanted.difference(self._turn))
         return list(self._turn)
 
-    def _fetch(self, at: TopicPartition) -> FetchedRows | None:
+    def _fetch(self, at: TopicPartition) -> PartitionRows | None:
         fetcher = self._fetchers.get(at) or self._new_fetcher(at)
         try:
             start = self._position(at)
@@ -213,7 +213,7 @@ class ColumnReader:
         self._next[at] = behind
         self._turn.remove(at)
         self._turn.append(at)
-        return FetchedRows(at=at, start=start, fetched=fetched)
+        return PartitionRows(at=at, start=start, fetched=fetched)
 
     def _position(self, at: TopicPartition) -> int:
         if at not in self._next:

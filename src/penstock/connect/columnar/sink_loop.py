@@ -9,7 +9,7 @@ from typing import Any
 from penstock.client.values import TopicPartition
 from penstock.connect.columnar.contract import ColumnarSinkTask, SchemaAndColumn, ValueColumns
 from penstock.connect.columnar.decoding import ColumnDecoder
-from penstock.connect.columnar.fetching import FetchedRows
+from penstock.connect.columnar.fetching import PartitionRows
 from penstock.connect.records import SinkRecord
 from penstock.connect.running.sink_loop import SinkLoop
 
@@ -18,7 +18,7 @@ from penstock.connect.running.sink_loop import SinkLoop
 class Delivery:
     """Some rows of one fetch on their way to the task."""
 
-    rows: FetchedRows
+    rows: PartitionRows
     offsets: Any
     column: SchemaAndColumn | None  # None: they are single records.
 

@@ -9,22 +9,15 @@ import binascii
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
+from penstock.connect.converters.document_settings import JSON_SETTINGS
 from penstock.connect.converters.json_schemas import schema_document, schema_of_document
-from penstock.connect.converters.settings import CONVERTER_TYPE, converter_type
+from penstock.connect.converters.settings import converter_type
 from penstock.connect.errors.kinds import DataError
-from penstock.connect.plugins.config_def import (
-    ConfigDef,
-    ConfigEntry,
-    ConfigType,
-    Importance,
-    Width,
-)
+from penstock.connect.plugins.config_def import ConfigDef
 from penstock.connect.plugins.contract import Converter, SchemaAndValue
-from penstock.connect.plugins.validators import OneOfWords
 from penstock.connect.values.cache import SchemaCache
 from penstock.connect.values.java_numbers import BITS, decimal_text, low_bits, real_text, single
 from penstock.connect.values.logical import (
@@ -52,8 +45,6 @@ _ENVELOPE = (
 )
 NodeOf: TypeAlias = Callable[[Any], Any]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_SCHEMAS = "Schemas"
-_SERIALIZATION = "Serialization"
 
 
 class DocumentHead(NamedTuple):
@@ -83,7 +74,7 @@ class JsonConverter(Converter):
     @classmethod
     def config_def(cls) -> ConfigDef:
         """Its settings."""
-        return _DEFINITION
+        return JSON_SETTINGS
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         """JSON of a value."""
@@ -552,65 +543,3 @@ def _exact_text(node: Any) -> str:
     if isinstance(node, list):
         return "[" + ",".join(map(_exact_text, node)) + "]"
     return json.dumps(node, ensure_ascii=False)
-
-
-def _entry(
-    name: str, kind: ConfigType, default: Any, importance: Importance, doc: str, **more: Any
-) -> ConfigEntry:
-    return replace(ConfigEntry(name, kind, default, importance, doc), width=Width.MEDIUM, **more)
-
-
-_DEFINITION = ConfigDef(
-    CONVERTER_TYPE,
-    _entry(
-        "schemas.enable",
-        ConfigType.BOOLEAN,
-        True,
-        Importance.HIGH,
-        "Whether each value has its schema with it.",
-        group=_SCHEMAS,
-        order=0,
-        display_name="Enable Schemas",
-    ),
-    _entry(
-        "schemas.cache.size",
-        ConfigType.INT,
-        1000,
-        Importance.HIGH,
-        "How many schemas are kept. Here it is taken and not needed.",
-        group=_SCHEMAS,
-        order=1,
-        display_name="Schema Cache Size",
-    ),
-    _entry(
-        "schema.content",
-        ConfigType.STRING,
-        None,
-        Importance.HIGH,
-        "One schema for all values, which then are read and written without theirs.",
-        group=_SCHEMAS,
-        order=2,
-        display_name="Schema Content",
-    ),
-    _entry(
-        "decimal.format",
-        ConfigType.STRING,
-        "BASE64",
-        Importance.LOW,
-        "How decimals are written: BASE64 or NUMERIC. Both are read.",
-        group=_SERIALIZATION,
-        order=0,
-        display_name="Decimal Format",
-        validator=OneOfWords(("BASE64", "NUMERIC"), any_case=True),
-    ),
-    _entry(
-        "replace.null.with.default",
-        ConfigType.BOOLEAN,
-        True,
-        Importance.LOW,
-        "Whether a null is the default of its schema, where that has one.",
-        group=_SERIALIZATION,
-        order=1,
-        display_name="Replace null with default",
-    ),
-)
