@@ -11,6 +11,7 @@ import pytest
 from penstock.cli.main import TOOLS
 from penstock.config.broker import BROKER_SETTINGS
 from penstock.config.topic import TOPIC_SETTINGS
+from penstock.connect.columnar.lane import SETTING as LANE
 from penstock.connect.plugins.lookup import PluginKind
 from penstock.connect.settings import OWN_SETTINGS
 from penstock.sql.service.settings import SPARK_CONF, SQL_DEFAULTS
@@ -100,7 +101,7 @@ def is_known(dotted: str) -> bool:
     """Whether a dotted name is a setting, a group of plug-ins, a module, or in a module."""
     if dotted in {*BROKER_SETTINGS, *TOPIC_SETTINGS, *OWN_SETTINGS} or dotted in PLUGIN_GROUPS:
         return True
-    if dotted in SQL_DEFAULTS or f"{dotted}." == SPARK_CONF:
+    if dotted in SQL_DEFAULTS or dotted == LANE or f"{dotted}." == SPARK_CONF:
         return True
     parts = dotted.split(".")
     for count in range(len(parts), 0, -1):

@@ -1,44 +1,17 @@
 """Two clusters, load with transactions, and mirrors in threads or as processes."""
 
 import contextlib
-import os
-import subprocess
 import threading
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from tests.support.processes import python
 from tests.support.waiting import eventually
 
 from penstock.client.admin import Admin
-from penstock.config.properties import format_properties, parse_properties
 from penstock.mirror.config import MirrorConfig
 from penstock.mirror.progress import progress_of
 from penstock.mirror.running.hosts import ThreadHost
 from penstock.mirror.running.supervisor import supervise
-
-FAST = {
-    "sync.group.offsets.enabled": "true",
-    "sync.group.offsets.interval.seconds": "1",
-    "emit.checkpoints.interval.seconds": "1",
-    "refresh.topics.interval.seconds": "1",
-    "refresh.groups.interval.seconds": "1",
-    "transaction.boundary.interval.ms": "50",
-}
-
-
-def settings(a: str, b: str, **more: str) -> dict[str, str]:
-    """A file for clusters A and B; `__` in a name stands for a dot, `_TO_` for an arrow."""
-    given = {name.replace("_TO_", "->").replace("__", "."): text for name, text in more.items()}
-    return {
-        "clusters": "A, B",
-        "A.bootstrap.servers": a,
-        "B.bootstrap.servers": b,
-        "A->B.enabled": "true",
-        **FAST,
-        **given,
-    }
 
 
 @contextlib.contextmanager
@@ -55,46 +28,6 @@ def mirroring(given: Mapping[str, str]) -> Iterator[MirrorConfig]:
         thread.join(120)
     assert not thread.is_alive()
     assert told == []
-
-
-class MirrorProcess:
-    """`penstock mirror` as a process with Spark."""
-
-    def __init__(self, directory: Path, given: Mapping[str, str]) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
-        self.file = directory / "mm2.properties"
-        self.file.write_text(format_properties(given))
-        assert parse_properties(self.file.read_text()) == dict(given)
-        self.log = directory / "mirror.log"
-        self.command = [python(), "-m", "penstock.cli.main", "mirror", str(self.file)]
-        self.command += ["--state", str(directory)]
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.command, stdout=log, stderr=log, env=dict(os.environ), start_new_session=True
-            )
-
-    def kill(self) -> None:
-        """kill -9 of the process itself; Spark's own end when they notice."""
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self) -> int:
-        assert self.process is not None
-        self.process.terminate()
-        return self.process.wait(120)
-
-    def __enter__(self) -> "MirrorProcess":
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.process is not None and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
 
 
 def make_topic(bootstrap: str, name: str, partitions: int = 2, **configs: str) -> None:

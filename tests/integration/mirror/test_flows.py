@@ -9,8 +9,8 @@ from tests.integration.mirror.rig import (
     mirroring,
     read_all,
     read_in_group,
-    settings,
 )
+from tests.support.mirror_process import settings
 from tests.support.waiting import eventually
 
 from penstock.client.admin import Admin

@@ -5,14 +5,13 @@ from pathlib import Path
 from tests.integration.mirror.conftest import Clusters
 from tests.integration.mirror.rig import (
     Load,
-    MirrorProcess,
     catch_up,
     group_offsets,
     make_topic,
     read_all,
     read_in_group,
-    settings,
 )
+from tests.support.mirror_process import MirrorProcess, settings
 from tests.support.waiting import eventually
 
 from penstock.mirror.config import MirrorConfig

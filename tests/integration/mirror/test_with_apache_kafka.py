@@ -13,10 +13,10 @@ from tests.integration.mirror.rig import (
     mirroring,
     read_all,
     read_in_group,
-    settings,
 )
 from tests.support.apache_kafka import CURRENT, KafkaProcess
 from tests.support.java import compiled, run_java
+from tests.support.mirror_process import settings
 from tests.support.outside import needs
 from tests.support.processes import ROOT
 from tests.support.waiting import eventually

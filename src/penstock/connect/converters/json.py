@@ -9,22 +9,15 @@ import binascii
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from decimal import Decimal
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
+from penstock.connect.converters.document_settings import JSON_SETTINGS
 from penstock.connect.converters.json_schemas import schema_document, schema_of_document
-from penstock.connect.converters.settings import CONVERTER_TYPE, converter_type
+from penstock.connect.converters.settings import converter_type
 from penstock.connect.errors.kinds import DataError
-from penstock.connect.plugins.config_def import (
-    ConfigDef,
-    ConfigEntry,
-    ConfigType,
-    Importance,
-    Width,
-)
+from penstock.connect.plugins.config_def import ConfigDef
 from penstock.connect.plugins.contract import Converter, SchemaAndValue
-from penstock.connect.plugins.validators import OneOfWords
 from penstock.connect.values.cache import SchemaCache
 from penstock.connect.values.java_numbers import BITS, decimal_text, low_bits, real_text, single
 from penstock.connect.values.logical import (
@@ -52,8 +45,13 @@ _ENVELOPE = (
 )
 NodeOf: TypeAlias = Callable[[Any], Any]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_SCHEMAS = "Schemas"
-_SERIALIZATION = "Serialization"
+
+
+class DocumentHead(NamedTuple):
+    """What stands before a payload, and the schema that is in it."""
+
+    text: str
+    schema: Schema | None
 
 
 class JsonConverter(Converter):
@@ -76,17 +74,26 @@ class JsonConverter(Converter):
     @classmethod
     def config_def(cls) -> ConfigDef:
         """Its settings."""
-        return _DEFINITION
+        return JSON_SETTINGS
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         """JSON of a value."""
         if schema is None and value is None:
             return None
         payload = self._writer.text(self._writer.node(schema, value))
+        head, tail = self.around(schema)
+        return b"".join((head, _encoded(payload), tail))
+
+    @property
+    def writer(self) -> "JsonWriter":
+        """What makes payloads."""
+        return self._writer
+
+    def around(self, schema: Schema | None) -> tuple[bytes, bytes]:
+        """What stands before and behind the payload of a value with this schema."""
         if not self._with_schemas or self._content is not None:
-            return _encoded(payload)
-        head = _NO_SCHEMA if schema is None else self._heads.get(schema)
-        return b"".join((head, _encoded(payload), b"}"))
+            return b"", b""
+        return _NO_SCHEMA if schema is None else self._heads.get(schema), b"}"
 
     def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue:
         """The value of some JSON."""
@@ -100,6 +107,19 @@ class JsonConverter(Converter):
         known = self._known(text)
         schema, payload = self._enveloped(text) if known is None else known
         return schema, self._reader.value(schema, payload)
+
+    def head_of(self, topic: str, data: bytes) -> "DocumentHead | None":
+        """How a document begins, up to its payload, and its schema.
+
+        None: it is not written as converters write it, or values come without their schemas.
+        """
+        if not self._with_schemas or self._content is not None:
+            return None
+        self.to_connect(topic, data)
+        last = self._last
+        if last is None or not _decoded(data).startswith(last[0]):
+            return None
+        return DocumentHead(*last)
 
     def _known(self, text: str) -> tuple[Schema | None, Any] | None:
         """Schema and payload of a document that begins as the last one did; None: it does not."""
@@ -523,65 +543,3 @@ def _exact_text(node: Any) -> str:
     if isinstance(node, list):
         return "[" + ",".join(map(_exact_text, node)) + "]"
     return json.dumps(node, ensure_ascii=False)
-
-
-def _entry(
-    name: str, kind: ConfigType, default: Any, importance: Importance, doc: str, **more: Any
-) -> ConfigEntry:
-    return replace(ConfigEntry(name, kind, default, importance, doc), width=Width.MEDIUM, **more)
-
-
-_DEFINITION = ConfigDef(
-    CONVERTER_TYPE,
-    _entry(
-        "schemas.enable",
-        ConfigType.BOOLEAN,
-        True,
-        Importance.HIGH,
-        "Whether each value has its schema with it.",
-        group=_SCHEMAS,
-        order=0,
-        display_name="Enable Schemas",
-    ),
-    _entry(
-        "schemas.cache.size",
-        ConfigType.INT,
-        1000,
-        Importance.HIGH,
-        "How many schemas are kept. Here it is taken and not needed.",
-        group=_SCHEMAS,
-        order=1,
-        display_name="Schema Cache Size",
-    ),
-    _entry(
-        "schema.content",
-        ConfigType.STRING,
-        None,
-        Importance.HIGH,
-        "One schema for all values, which then are read and written without theirs.",
-        group=_SCHEMAS,
-        order=2,
-        display_name="Schema Content",
-    ),
-    _entry(
-        "decimal.format",
-        ConfigType.STRING,
-        "BASE64",
-        Importance.LOW,
-        "How decimals are written: BASE64 or NUMERIC. Both are read.",
-        group=_SERIALIZATION,
-        order=0,
-        display_name="Decimal Format",
-        validator=OneOfWords(("BASE64", "NUMERIC"), any_case=True),
-    ),
-    _entry(
-        "replace.null.with.default",
-        ConfigType.BOOLEAN,
-        True,
-        Importance.LOW,
-        "Whether a null is the default of its schema, where that has one.",
-        group=_SERIALIZATION,
-        order=1,
-        display_name="Replace null with default",
-    ),
-)

@@ -46,6 +46,11 @@ class StringConverter(Converter):
         )
         return ConfigDef(CONVERTER_TYPE, encoding)
 
+    @property
+    def is_utf8(self) -> bool:
+        """Whether its texts are Arrow's."""
+        return self._codec == "utf-8"
+
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         """The bytes of a value's text."""
         return None if value is None else java_text(schema, value).encode(self._codec, "replace")

@@ -6,13 +6,12 @@ that can tell what it has seen before makes it exactly once.
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from penstock.client.consumer.consumer import Consumer
 from penstock.client.errors import CommitFailedError
 from penstock.client.values import ConsumerRecord, OffsetAndMetadata, TopicPartition
 from penstock.connect.errors.kinds import RetriableConnectError
-from penstock.connect.plugins.contract import Config, ErrantRecordReporter, SinkTask
+from penstock.connect.plugins.contract import Config, Converter, ErrantRecordReporter, SinkTask
 from penstock.connect.records import SinkRecord
 from penstock.connect.running.channel import TaskChannel
 from penstock.connect.running.counts import COMMITTED, NOT_COMMITTED, READ, SENT
@@ -22,8 +21,18 @@ _POLL_S = 0.5
 _RETRY_MS = 3000
 
 
+class SinkConverters(Protocol):
+    """As much of `Converters` as it takes."""
+
+    value: Converter
+
+
 class SinkSteps(Protocol):
     """What lies between a topic's bytes and the task."""
+
+    @property
+    def converters(self) -> SinkConverters:
+        """Those of the task."""
 
     def to_sink(self, record: "ConsumerRecord[bytes, bytes]") -> SinkRecord | None:
         """Converted and transformed; None: it was dropped, or put aside."""
@@ -32,13 +41,24 @@ class SinkSteps(Protocol):
         """Wait until what was put aside is safe."""
 
 
+class SinkConsumer(Protocol):
+    """As much of `Consumer` as it takes; what a poll returns is for `_made`."""
+
+    def poll(self, timeout_s: float = ..., /) -> Iterable[Any]: ...
+    def assignment(self) -> frozenset[TopicPartition]: ...
+    def pause(self, partitions: Iterable[TopicPartition], /) -> None: ...
+    def resume(self, partitions: Iterable[TopicPartition], /) -> None: ...
+    def seek(self, partition: TopicPartition, offset: int, /) -> None: ...
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], /) -> None: ...
+
+
 class SinkContext:
     """What the task may ask."""
 
     def __init__(
         self,
         config: Config,
-        consumer: "Consumer[bytes, bytes]",
+        consumer: SinkConsumer,
         reporter: ErrantRecordReporter | None,
     ) -> None:
         self.config = config
@@ -79,7 +99,7 @@ class SinkLoop:
     def __init__(
         self,
         task: SinkTask,
-        consumer: "Consumer[bytes, bytes]",
+        consumer: SinkConsumer,
         context: SinkContext,
         steps: SinkSteps,
         channel: TaskChannel,
@@ -97,7 +117,7 @@ class SinkLoop:
         self._flushed_s = clock()
         self._offsets: dict[TopicPartition, int] = {}  # After the last record that was put.
         self._committed: dict[TopicPartition, int] = {}
-        self._waiting: list[SinkRecord] = []  # Refused for now; nothing is read meanwhile.
+        self._waiting: list[Any] = []  # Refused for now; nothing is read meanwhile.
         self._waiting_next: dict[TopicPartition, int] = {}
         self._retry_s = 0.0
         self._is_paused = False
@@ -134,25 +154,38 @@ class SinkLoop:
             raise self._failure
         if self._waiting:
             self._try_again()
-        elif records:
-            self._take(list(records))
+        elif polled := list(records):
+            self._take(polled)
         due = self._clock() - self._flushed_s >= self._flush_s
         if due or self._context.commit_wanted:
             self._commit()
         self._channel.tell_counts()
 
-    def _take(self, records: "list[ConsumerRecord[bytes, bytes]]") -> None:
-        self._channel.count(READ, len(records))
+    def _take(self, polled: list[Any]) -> None:
+        made, ends, count = self._made(polled)
+        self._channel.count(READ, count)
+        self._waiting, self._waiting_next = made, ends
+        self._put()
+
+    def _made(self, polled: list[Any]) -> tuple[list[Any], dict[TopicPartition, int], int]:
+        """What goes to the task, where each partition then is, and how many records it was."""
         made = []
         ends: dict[TopicPartition, int] = {}
-        for record in records:
+        for record in polled:
             one = self._steps.to_sink(record)
             ends[TopicPartition(record.topic, record.partition)] = record.offset + 1
             self._channel.tell_topic(record.topic)
             if one is not None:
                 made.append(one)
-        self._waiting, self._waiting_next = made, ends
-        self._put()
+        return made, ends, len(polled)
+
+    def _deliver(self, waiting: list[Any]) -> int:
+        """Hand all to the task; how many records it has taken."""
+        self._task.put(waiting)
+        return len(waiting)
+
+    def _partition_of(self, waiting: Any) -> TopicPartition:
+        return _source_of(waiting)
 
     def _try_again(self) -> None:
         if self._clock() >= self._retry_s:
@@ -160,12 +193,12 @@ class SinkLoop:
 
     def _put(self) -> None:
         try:
-            self._task.put(self._waiting)
+            count = self._deliver(self._waiting)
         except RetriableConnectError:
             self._retry_s = self._clock() + self._context.timeout_ms / 1000
             self._consumer.pause(self._consumer.assignment())
             return
-        self._channel.count(SENT, len(self._waiting))
+        self._channel.count(SENT, count)
         self._offsets.update(self._waiting_next)
         was_refused = self._retry_s > 0
         self._waiting, self._waiting_next, self._retry_s = [], {}, 0.0
@@ -221,7 +254,7 @@ class SinkLoop:
             self._committed.pop(at, None)
             self._waiting_next.pop(at, None)
         gone = set(partitions)
-        self._waiting = [one for one in self._waiting if _source_of(one) not in gone]
+        self._waiting = [one for one in self._waiting if self._partition_of(one) not in gone]
 
     def _guard(self, work: Callable[[], None]) -> None:
         """What the task raises inside of a callback is raised by the loop."""

@@ -11,19 +11,21 @@ from collections import deque
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from penstock.client.producer.polled import Outcome, StoredAt
 from penstock.client.values import ProducerRecord
-from penstock.connect.errors.kinds import ConnectError, RetriableConnectError
+from penstock.connect.errors.kinds import RetriableConnectError
 from penstock.connect.plugins.contract import Config, SourceTask
 from penstock.connect.records import SourceRecord
 from penstock.connect.running.channel import TaskChannel
 from penstock.connect.running.counts import COMMITTED, NOT_COMMITTED, POLLED, WRITTEN
+from penstock.connect.running.passed_places import PassedPlaces
 from penstock.connect.running.source_offsets import OffsetKeeper, SourceOffsets
-from penstock.connect.store.config_records import LogEntry
-from penstock.connect.store.offset_records import encode_offset
 from penstock.errors import PenstockError
+
+Polled = TypeVar("Polled")
+Polled_contra = TypeVar("Polled_contra", contravariant=True)
 
 _PAUSE_S = 1.0
 _RETRY_S = 0.3
@@ -63,10 +65,10 @@ class SourceProducer(Protocol):
     def abort_transaction(self) -> None: ...
 
 
-class RecordSender(Protocol):
-    """One of the two ways to get records and offsets out."""
+class PollSender(Protocol[Polled_contra]):
+    """One of the ways to get records and offsets out."""
 
-    def send(self, records: list[SourceRecord]) -> None:
+    def send(self, polled: Sequence[Polled_contra], /) -> None:
         """Take what one poll brought."""
 
     def tend(self, *, at_end: bool = False) -> None:
@@ -113,11 +115,16 @@ class SourceContext:
     transaction: SourceTransactions | None
 
 
-class SourceLoop:
+class SourceLoop(Generic[Polled]):
     """Runs until the channel says stop; raises what ends the task."""
 
-    def __init__(self, task: SourceTask, sender: RecordSender, channel: TaskChannel) -> None:
-        self._task = task
+    def __init__(
+        self,
+        poll: Callable[[], Sequence[Polled] | None],
+        sender: PollSender[Polled],
+        channel: TaskChannel,
+    ) -> None:
+        self._poll = poll
         self._sender = sender
         self._channel = channel
 
@@ -136,16 +143,20 @@ class SourceLoop:
 
     def _round(self) -> None:
         try:
-            records = self._task.poll()
+            polled = self._poll()
         except RetriableConnectError:
             self._channel.changed.wait(_RETRY_S)
             self._channel.changed.clear()
-            records = None
-        if records:
-            self._channel.count(POLLED, len(records))
-            self._sender.send(records)
+            polled = None
+        if polled:
+            self._channel.count(POLLED, self._count(polled))
+            self._sender.send(polled)
         self._sender.tend()
         self._channel.tell_counts()
+
+    def _count(self, polled: Sequence[Polled]) -> int:
+        """How many records they are."""
+        return len(polled)
 
     def _sit_out_pause(self) -> None:
         self._sender.tend(at_end=True)
@@ -187,9 +198,9 @@ class AcknowledgedSender:
         self._pending: deque[SourceRecord] = deque()
         self._first = 0  # The number of the first that is pending.
         self._outcomes: dict[int, Outcome | None] = {}  # None: it was dropped before it was sent.
-        self._passed = _PassedPlaces()
+        self._passed = PassedPlaces()
 
-    def send(self, records: list[SourceRecord]) -> None:
+    def send(self, records: Sequence[SourceRecord]) -> None:
         for first in range(0, len(records), _CHUNK):
             chunk = records[first : first + _CHUNK]
             self._out.send(chunk, self._outcomes, self._first + len(self._pending))
@@ -281,9 +292,9 @@ class TransactionalSender:
         self._sent: list[SourceRecord] = []
         self._outcomes: dict[int, Outcome | None] = {}  # By the place in `_sent`.
         self._written = 0
-        self._passed = _PassedPlaces()
+        self._passed = PassedPlaces()
 
-    def send(self, records: list[SourceRecord]) -> None:
+    def send(self, records: Sequence[SourceRecord]) -> None:
         if self._wishes is None:
             self._send(records)
             if self._boundary is Boundary.POLL:
@@ -386,7 +397,7 @@ class TransactionalSender:
     def _forget(self) -> None:
         """No transaction is open. Reports that are still to come go to the dict that was."""
         self._begun_s, self._written = None, 0
-        self._sent, self._outcomes, self._passed = [], {}, _PassedPlaces()
+        self._sent, self._outcomes, self._passed = [], {}, PassedPlaces()
 
 
 class _WayOut:
@@ -421,59 +432,3 @@ class _WayOut:
                 self._topics.add(one.topic)
                 self._channel.tell_topic(one.topic)
         return sent
-
-
-class _PassedPlaces:
-    """The last record of each source partition: only its offset is written, so only it is kept."""
-
-    def __init__(self) -> None:
-        self._last: dict[Any, SourceRecord] = {}
-        self._partition: Mapping[str, Any] | None = None
-        self._key: Any = None
-
-    def add(self, record: SourceRecord) -> None:
-        partition = record.source_partition
-        if partition is None:
-            return
-        if partition is not self._partition:  # A task that has one partition keeps its object.
-            self._partition, self._key = partition, _identity(partition)
-        self._last[self._key] = record
-
-    def notes(self, connector: str) -> list[LogEntry]:
-        """The offset records."""
-        found = [encode_source_offset(connector, record) for record in self._last.values()]
-        return [note for note in found if note is not None]
-
-    def clear(self) -> None:
-        """They are kept."""
-        self._last.clear()
-
-
-def encode_source_offset(connector: str, record: SourceRecord) -> LogEntry | None:
-    """The offset record behind a record; None for a source that keeps no position."""
-    partition, offset = record.source_partition, record.source_offset
-    if partition is None:
-        return None
-    _check_flat(partition, "partition")
-    if offset is not None:
-        _check_flat(offset, "offset")
-    return encode_offset(connector, partition, offset)
-
-
-def _identity(partition: Mapping[str, Any]) -> Any:
-    """What two equal partitions share; ConnectError for one that cannot be kept."""
-    try:
-        # With its type, for Python takes 1 and True for the same.
-        return frozenset((name, type(value), value) for name, value in partition.items())
-    except TypeError:
-        _check_flat(partition, "partition")
-        raise
-
-
-def _check_flat(found: Mapping[str, Any], what: str) -> None:
-    for key, value in found.items():
-        if not isinstance(key, str) or not isinstance(value, str | int | float | bool | None):
-            raise ConnectError(
-                f"The source {what} has {key!r}: {value!r}; only texts, numbers and booleans can be"
-                " kept."
-            )

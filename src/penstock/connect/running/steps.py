@@ -148,7 +148,7 @@ class TaskSteps:
         tolerant: TolerantRun,
         letters: "DeadLetterWriter",
     ) -> None:
-        self._converters = Converters(connector, worker)
+        self.converters = Converters(connector, worker)
         self._transforms = TransformRow(connector)
         self._tolerant = tolerant
         self._letters = letters
@@ -157,14 +157,14 @@ class TaskSteps:
         """Transformed and converted; None: it was dropped, or put aside."""
         try:
             found = self._transforms.apply(record)
-            return None if found is None else self._converters.to_producer(found)
+            return None if found is None else self.converters.to_producer(found)
         except Exception:  # noqa: BLE001  (step by step, so that the failing one is known)
             return self._slowly_to_producer(record)
 
     def to_sink(self, record: "ConsumerRecord[bytes, bytes]") -> SinkRecord | None:
         """Converted and transformed; None: it was dropped, or put aside."""
         try:
-            return self._transforms.apply(self._converters.to_sink(record))
+            return self._transforms.apply(self.converters.to_sink(record))
         except Exception:  # noqa: BLE001  (step by step, so that the failing one is known)
             return self._slowly_to_sink(record)
 
@@ -175,8 +175,8 @@ class TaskSteps:
             partition=record.original_partition,
             offset=record.original_offset,
             timestamp_ms=record.timestamp,
-            key=self._converters.key.from_connect(record.topic, record.key_schema, record.key),
-            value=self._converters.value.from_connect(
+            key=self.converters.key.from_connect(record.topic, record.key_schema, record.key),
+            value=self.converters.value.from_connect(
                 record.topic, record.value_schema, record.value
             ),
         )
@@ -211,8 +211,8 @@ class TaskSteps:
         found = apply.value
         made = self._tolerant.run(
             FailureStage.VALUE_CONVERTER,
-            type(self._converters.value).__qualname__,
-            lambda: self._converters.to_producer(found),
+            type(self.converters.value).__qualname__,
+            lambda: self.converters.to_producer(found),
             origin,
         )
         return None if made is None else made.value
@@ -221,8 +221,8 @@ class TaskSteps:
         origin = _origin(record)
         made = self._tolerant.run(
             FailureStage.VALUE_CONVERTER,
-            type(self._converters.value).__qualname__,
-            lambda: self._converters.to_sink(record),
+            type(self.converters.value).__qualname__,
+            lambda: self.converters.to_sink(record),
             origin,
         )
         if made is None:
@@ -236,7 +236,7 @@ class TaskSteps:
     def close(self) -> None:
         """End all."""
         self._transforms.close()
-        self._converters.close()
+        self.converters.close()
 
 
 def _origin(record: "ConsumerRecord[bytes, bytes]") -> RecordOrigin:

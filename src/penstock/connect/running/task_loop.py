@@ -3,30 +3,30 @@
 secrets resolved → plug-ins made → offsets read or partitions joined → the loop → ended in order
 """
 
-import re
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from penstock.client.admin import Admin
 from penstock.client.consumer.consumer import Consumer
 from penstock.client.producer.loop import LoopProducer, Outcomes
 from penstock.client.values import ProducerRecord
-from penstock.connect.errors.kinds import ConnectError
+from penstock.connect.columnar.lane import takes_columns
+from penstock.connect.columnar.tasks import run_columnar_sink, run_columnar_source
 from penstock.connect.errors.policy import ErrorPolicy
 from penstock.connect.errors.tolerating import TolerantRun
 from penstock.connect.plugins.contract import SinkTask, SourceTask
 from penstock.connect.plugins.lookup import PluginKind, load_plugin
 from penstock.connect.providers.resolving import ConfigProviders
+from penstock.connect.records import SourceRecord
 from penstock.connect.running.channel import TaskChannel, WorkerChannel
 from penstock.connect.running.dead_letters import DeadLetterTopic
 from penstock.connect.running.sink_loop import SinkContext, SinkLoop
 from penstock.connect.running.source_loop import (
     AcknowledgedSender,
     Boundary,
-    RecordSender,
+    PollSender,
     SourceContext,
     SourceLoop,
     SourceSteps,
@@ -37,13 +37,18 @@ from penstock.connect.running.source_offsets import (
     OffsetKeeper,
     SourceOffsets,
     WorkerKeeper,
-    read_offsets,
 )
 from penstock.connect.running.spec import TaskSpec
 from penstock.connect.running.steps import TaskSteps
-from penstock.connect.running.topic_creation import TopicMaker, TopicsFirst, topic_rules
+from penstock.connect.running.task_parts import (
+    consumer_settings,
+    load_offsets,
+    offset_topic,
+    subscription,
+    topic_maker,
+)
+from penstock.connect.running.topic_creation import TopicsFirst
 from penstock.connect.store.config_records import LogEntry
-from penstock.connect.store.state_log import prepare_topic
 from penstock.errors import PenstockError
 
 _FLUSH_S = 60.0
@@ -72,10 +77,18 @@ def run_on(spec: TaskSpec, channel: TaskChannel) -> None:
     with ExitStack() as stack:
         steps = _steps(spec, channel, stack)
         task = kind.task_class()()
-        if spec.is_source:
-            _run_source(spec, config, task, steps, channel, stack)
-        else:
-            _run_sink(spec, config, task, steps, channel, stack)
+        run = _lane(spec, type(task))
+        run(spec, config, task, steps, channel, stack)
+
+
+def _lane(spec: TaskSpec, kind: type) -> Callable[..., None]:
+    """What runs the task, by its direction and the lane it can take."""
+    role = "producer" if spec.is_source else "consumer"
+    client = spec.settings.client_for(role, spec.connector_config, role)
+    exactly_once = spec.is_source and spec.settings.exactly_once_sources
+    if takes_columns(kind, spec.connector_config, client, exactly_once=exactly_once):
+        return run_columnar_source if spec.is_source else run_columnar_sink
+    return _run_source if spec.is_source else _run_sink
 
 
 def _steps(spec: TaskSpec, channel: TaskChannel, stack: ExitStack) -> TaskSteps:
@@ -109,20 +122,15 @@ def _run_source(
     boundary = Boundary(spec.connector_config.get("transaction.boundary", "poll").lower())
     is_wished = spec.settings.exactly_once_sources and boundary is Boundary.CONNECTOR
     wishes = SourceTransactions() if is_wished else None
-    sender = _sender(spec, task, _topics_first(spec, steps), channel, boundary, wishes, stack)
-    _load_offsets(spec, known)  # After the sender: it has fenced whoever wrote before.
+    maker = topic_maker(spec)
+    all_steps: SourceSteps = TopicsFirst(steps, maker) if maker.makes_any else steps
+    sender = _sender(spec, task, all_steps, channel, boundary, wishes, stack)
+    load_offsets(spec, known)  # After the sender: it has fenced whoever wrote before.
     task.initialize(SourceContext(config=config, offset_reader=known, transaction=wishes))
     stack.callback(task.stop)
     task.start(config)
     channel.tell_state("PAUSED" if channel.paused.is_set() else "RUNNING")
-    SourceLoop(task, sender, channel).run()
-
-
-def _topics_first(spec: TaskSpec, steps: TaskSteps) -> SourceSteps:
-    """The steps, and topics made before records go to them, where the worker allows it."""
-    rules = topic_rules(spec.connector_config) if spec.settings.creates_topics else ()
-    client = spec.settings.client_for("admin", spec.connector_config, "admin")
-    return TopicsFirst(steps, TopicMaker(rules, lambda: Admin(client))) if rules else steps
+    SourceLoop(task.poll, sender, channel).run()
 
 
 def _sender(
@@ -133,7 +141,7 @@ def _sender(
     boundary: Boundary,
     wishes: SourceTransactions | None,
     stack: ExitStack,
-) -> RecordSender:
+) -> PollSender[SourceRecord]:
     settings = spec.settings
     if not settings.exactly_once_sources:
         producer = _producer(spec, stack, {})
@@ -158,7 +166,7 @@ def _sender(
         producer,
         steps,
         channel,
-        offset_topic=_offset_topic(spec),
+        offset_topic=offset_topic(spec),
         boundary=boundary,
         interval_s=int(interval_ms) / 1000 if interval_ms else settings.offset_flush_s,
         wishes=wishes,
@@ -179,23 +187,6 @@ def _producer(spec: TaskSpec, stack: ExitStack, own: Mapping[str, str]) -> LoopP
     producer = LoopProducer(settings)
     stack.callback(producer.close, 5.0)
     return producer
-
-
-def _offset_topic(spec: TaskSpec) -> str:
-    """The worker's, or one that the connector has for itself."""
-    topics = spec.settings.topics
-    assert topics is not None
-    own = spec.connector_config.get("offsets.storage.topic")
-    if not own or own == topics.offsets:
-        return topics.offsets
-    with Admin(spec.settings.client) as admin:
-        prepare_topic(
-            admin,
-            own,
-            partitions=topics.offset_partitions,
-            replication_factor=topics.offset_replicas,
-        )
-    return own
 
 
 class _TopicKeeper:
@@ -219,17 +210,7 @@ class _TopicKeeper:
 def _keeper(spec: TaskSpec, producer: LoopProducer, channel: TaskChannel) -> OffsetKeeper:
     if spec.settings.topics is None:
         return WorkerKeeper(channel)
-    return _TopicKeeper(producer, _offset_topic(spec))
-
-
-def _load_offsets(spec: TaskSpec, known: SourceOffsets) -> None:
-    for record in spec.offsets:
-        known.take(record.key, record.value)
-    if spec.settings.topics is not None:
-        read_offsets(spec.settings.topics.offsets, spec.settings.client, known)
-        own = spec.connector_config.get("offsets.storage.topic")
-        if own and own != spec.settings.topics.offsets:
-            read_offsets(own, spec.settings.client, known)
+    return _TopicKeeper(producer, offset_topic(spec))
 
 
 def _run_sink(
@@ -251,27 +232,6 @@ def _run_sink(
     consumer.subscribe(subscription(spec.connector_config), loop)
     channel.tell_state("PAUSED" if channel.paused.is_set() else "RUNNING")
     loop.run()
-
-
-def consumer_settings(spec: TaskSpec) -> dict[str, str]:
-    """The consumer of a sink's task: the connector's group, commits by hand."""
-    return {
-        "auto.offset.reset": "earliest",
-        "client.id": f"connector-consumer-{spec.name}",
-        **spec.settings.client_for("consumer", spec.connector_config, "consumer"),
-        "group.id": spec.sink_group,
-        "enable.auto.commit": "false",
-    }
-
-
-def subscription(config: Mapping[str, str]) -> "list[str] | re.Pattern[str]":
-    """The topics of a sink, by name or by pattern."""
-    if config.get("topics.regex"):
-        return re.compile(config["topics.regex"])
-    topics = [word.strip() for word in config.get("topics", "").split(",") if word.strip()]
-    if not topics:
-        raise ConnectError("A sink needs topics or topics.regex.")
-    return topics
 
 
 def _wait(channel: TaskChannel, pause_ms: int) -> None:

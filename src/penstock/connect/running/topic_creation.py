@@ -135,6 +135,11 @@ class TopicMaker:
         self._open_admin = open_admin
         self._seen: set[str] = set()
 
+    @property
+    def makes_any(self) -> bool:
+        """Whether there is a rule at all."""
+        return bool(self._rules)
+
     def ensure(self, topic: str) -> None:
         """Make the topic if it is missing; raises what the brokers say."""
         if topic in self._seen or not self._rules:

@@ -19,7 +19,8 @@ from penstock.client.values import ProducerRecord
 from penstock.connect.errors.kinds import RetriableConnectError
 from penstock.connect.plugins.contract import SourceConnector, SourceTask
 from penstock.connect.records import SourceRecord
-from penstock.connect.running.source_loop import SourceContext, encode_source_offset
+from penstock.connect.running.passed_places import encode_source_offset
+from penstock.connect.running.source_loop import SourceContext
 from penstock.connect.running.source_offsets import SourceOffsets
 from penstock.connect.running.steps import Converters, TransformRow
 from penstock.connect.store.offset_records import decode_offset

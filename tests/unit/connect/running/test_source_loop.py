@@ -12,13 +12,13 @@ from penstock.client.values import ProducerRecord
 from penstock.connect.errors.kinds import ConnectError
 from penstock.connect.plugins.contract import Config, SourceTask
 from penstock.connect.records import SourceRecord
+from penstock.connect.running.passed_places import encode_source_offset
 from penstock.connect.running.source_loop import (
     AcknowledgedSender,
     Boundary,
     SourceLoop,
     SourceTransactions,
     TransactionalSender,
-    encode_source_offset,
 )
 from penstock.connect.store.config_records import LogEntry
 from penstock.errors import PenstockError
@@ -247,7 +247,7 @@ def test_a_task_that_raises_has_its_transaction_aborted() -> None:
     task.channel = channel
     sender = transactional(task, broker, boundary=Boundary.INTERVAL)
     with pytest.raises(ConnectError, match="away"):
-        SourceLoop(task, sender, channel).run()
+        SourceLoop(task.poll, sender, channel).run()
     assert (broker.aborted, broker.committed) == (1, [])
 
 
@@ -256,7 +256,7 @@ def test_a_pause_commits_what_there_is_and_is_told() -> None:
     task = Task([[record(1)]])
     task.channel = channel
     channel.paused.set()
-    SourceLoop(task, transactional(task, broker), channel).run()
+    SourceLoop(task.poll, transactional(task, broker), channel).run()
     assert channel.states[0] == "PAUSED"
     assert len(broker.committed) == 1
 

@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
+from penstock.connect.columnar.contract import ColumnarSinkTask, ValueColumns
+from penstock.connect.columnar.text_lines import joined_lines
 from penstock.connect.errors.kinds import ConnectError
 from penstock.connect.plugins.config_def import ConfigDef, ConfigEntry, ConfigType, Importance
-from penstock.connect.plugins.contract import Config, SinkConnector, SinkTask
+from penstock.connect.plugins.contract import Config, SinkConnector
 from penstock.connect.records import SinkRecord
+from penstock.connect.values.schema import SchemaType
 from penstock.records.topic_partition import TopicPartition
 
 _CONFIG = ConfigDef(
@@ -54,7 +57,7 @@ class FileStreamSinkConnector(SinkConnector):
         return True  # The file keeps no offsets: the group's are all there are.
 
 
-class FileStreamSinkTask(SinkTask):
+class FileStreamSinkTask(ColumnarSinkTask):
     """Appends, and has the kernel take the lines before offsets are committed."""
 
     def __init__(self) -> None:
@@ -76,6 +79,12 @@ class FileStreamSinkTask(SinkTask):
     def put(self, records: list[SinkRecord]) -> None:
         lines = [f"{_text(record.value)}\n".encode() for record in records]
         self._file.write(b"".join(lines))
+
+    def put_columns(self, batch: ValueColumns) -> bool:
+        if batch.schema is None or batch.schema.type is not SchemaType.STRING:
+            return False  # Only texts are what Java would print.
+        self._file.write(joined_lines(batch.values))
+        return True
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
         self._file.flush()

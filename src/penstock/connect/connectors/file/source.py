@@ -10,6 +10,8 @@ import time
 from collections.abc import Mapping
 from typing import IO, Any
 
+from penstock.connect.columnar.contract import COLUMN_BYTES, ColumnarSourceTask, ColumnBatch
+from penstock.connect.columnar.text_lines import end_of_lines, string_lines
 from penstock.connect.errors.kinds import ConnectError
 from penstock.connect.plugins.config_def import (
     NO_DEFAULT,
@@ -22,7 +24,6 @@ from penstock.connect.plugins.contract import (
     Config,
     ExactlyOnceSupport,
     SourceConnector,
-    SourceTask,
 )
 from penstock.connect.plugins.validators import NonEmptyText
 from penstock.connect.records import SourceRecord
@@ -54,6 +55,7 @@ _CONFIG = ConfigDef(
     ),
 )
 _CHUNK_BYTES = 1 << 16
+_LINE_BYTES_MAX = 1 << 28  # No broker takes a record that is near to it.
 _WAIT_S = 0.2
 _POSITION_MAX = 2**63 - 1
 
@@ -121,7 +123,7 @@ def _check_partition(partition: Mapping[str, Any]) -> None:
         raise ConnectError("Partition objects should contain the key 'filename'")
 
 
-class FileStreamSourceTask(SourceTask):
+class FileStreamSourceTask(ColumnarSourceTask):
     """Reads on where the last commit was."""
 
     def __init__(self) -> None:
@@ -155,6 +157,31 @@ class FileStreamSourceTask(SourceTask):
         if not records:
             self._stopping.wait(_WAIT_S)
         return records or None
+
+    @classmethod
+    def refuses_columns(cls, config: Config) -> str | None:
+        return None if _CONFIG.parse(config)["file"] else "standard input is read line by line."
+
+    def poll_columns(self) -> list[ColumnBatch]:
+        if self._stream is None and not self._open():
+            self._stopping.wait(_WAIT_S)
+            return []
+        whole = self._next_lines()
+        if not whole:
+            self._stopping.wait(_WAIT_S)
+            return []
+        self._position += len(whole)
+        return [
+            ColumnBatch(
+                topic=self._topic,
+                partition=None,
+                schema=STRING_SCHEMA,
+                values=string_lines(whole),
+                timestamp_ms=time.time_ns() // 1_000_000,
+                source_partition=self._partition,
+                source_offset={POSITION: self._position},
+            )
+        ]
 
     def stop(self) -> None:
         self._stopping.set()
@@ -195,6 +222,24 @@ class FileStreamSourceTask(SourceTask):
         taken = lines[: self._lines_max]
         self._rest = self._rest[sum(map(len, taken)) :]
         return taken
+
+    def _next_lines(self) -> bytes:
+        """Whole lines with their ends, as many as one read brings; empty: none is there yet."""
+        assert self._stream is not None
+        content = self._rest
+        while chunk := self._stream.read(COLUMN_BYTES):
+            content += chunk
+            end = end_of_lines(content)
+            if end:
+                self._rest = content[end:]
+                return content[:end]
+            if len(content) > _LINE_BYTES_MAX:
+                raise ConnectError(
+                    f"The line at byte {self._position} of {self._file} has more than "
+                    f"{_LINE_BYTES_MAX} bytes."
+                )
+        self._rest = content
+        return b""
 
     def _record(self, line: bytes, now_ms: int) -> SourceRecord:
         return SourceRecord(

@@ -8,13 +8,14 @@ with every source that asks: `timestamp.delay.interval.ms` leaves time for that.
 import logging
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
+from penstock.connect.columnar.contract import COLUMN_BYTES, ColumnarSourceTask, ColumnBatch
 from penstock.connect.connectors.jdbc.addresses import DatabaseAddress, Product
 from penstock.connect.connectors.jdbc.connection import (
     DatabaseLink,
@@ -29,6 +30,7 @@ from penstock.connect.connectors.jdbc.queries import (
     SourceMode,
     resumable,
 )
+from penstock.connect.connectors.jdbc.row_columns import struct_column
 from penstock.connect.connectors.jdbc.row_types import (
     FieldCodec,
     NumericMapping,
@@ -49,7 +51,6 @@ from penstock.connect.plugins.contract import (
     Config,
     ExactlyOnceSupport,
     SourceConnector,
-    SourceTask,
 )
 from penstock.connect.records import SourceRecord
 from penstock.connect.values.schema import Schema, struct_schema
@@ -59,7 +60,10 @@ from penstock.errors import PenstockError
 log = logging.getLogger("penstock.connect.jdbc")
 TASK_TABLES = "tables"
 _SLICE_S = 0.2
+_COLUMN_ROWS = 5_000  # Of one batch of columns.
+T = TypeVar("T")
 PlacedRows = Generator[tuple[SourceRecord, RowPosition], None, None]
+PlacedBatches = Generator[tuple[ColumnBatch, RowPosition], None, None]
 
 
 class JdbcSourceConnector(SourceConnector):
@@ -144,10 +148,16 @@ class AskedTable:
     position: RowPosition
     due_s: float = 0.0  # When it is asked next.
     rows: PlacedRows | None = None  # Of an answer that is not read to its end.
+    batches: PlacedBatches | None = None  # The same in the columnar lane.
     known: tuple[tuple[TableColumn, ...], list[FieldCodec], Schema] | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether an answer is being read."""
+        return self.rows is not None or self.batches is not None
 
-class JdbcSourceTask(SourceTask):
+
+class JdbcSourceTask(ColumnarSourceTask):
     """Asks its tables in turn."""
 
     def __init__(self) -> None:
@@ -166,14 +176,25 @@ class JdbcSourceTask(SourceTask):
         self._asked = [self._asked_table(name) for name in names or tables_of(self._parsed)]
 
     def poll(self) -> list[SourceRecord] | None:
+        return self._safely(self._taken) or None
+
+    @classmethod
+    def refuses_columns(cls, config: Config) -> str | None:
+        mode = SourceMode(CONFIG.parse(config)["mode"])
+        return f"mode={mode} looks at the times of single rows." if mode.has_time else None
+
+    def poll_columns(self) -> list[ColumnBatch]:
+        return self._safely(self._taken_columns)
+
+    def _safely(self, take: Callable[[], list[T]]) -> list[T]:
         try:
-            records = self._taken()
+            found = take()
         except PenstockError:
             raise
         except Exception as error:
             raise self._failed(error) from error
         self._failures = 0
-        return records or None
+        return found
 
     def stop(self) -> None:
         self._stopping.set()
@@ -182,10 +203,10 @@ class JdbcSourceTask(SourceTask):
     def _hang_up(self) -> None:
         """Give up answers that are not read to their end; a `poll` at work ends with an error."""
         for asked in self._asked:
-            rows, asked.rows = asked.rows, None
-            if rows is not None:
+            answers, asked.rows, asked.batches = (asked.rows, asked.batches), None, None
+            for answer in filter(None, answers):
                 with suppress(Exception):
-                    rows.close()
+                    answer.close()
         link, self._link = self._link, None
         if link is not None:
             link.close()
@@ -220,13 +241,11 @@ class JdbcSourceTask(SourceTask):
 
     def _taken(self) -> list[SourceRecord]:
         """What the table that is due longest has; after a wait where none is due."""
-        asked = min(self._asked, key=lambda one: (one.rows is None, one.due_s))
+        asked = self._due()
+        if asked is None:
+            return []
         if asked.rows is None:
-            wait_s = asked.due_s - time.monotonic()
-            if wait_s > 0:
-                self._stopping.wait(min(wait_s, _SLICE_S))
-                return []
-            asked.rows = self._answer(asked)
+            asked.rows = self._records(asked, *self._answer(asked))
         count = self._parsed["batch.max.rows"]
         taken = list(islice(asked.rows, count))
         if taken:
@@ -234,12 +253,37 @@ class JdbcSourceTask(SourceTask):
         records = [record for record, _ in taken]
         if len(records) < count:
             asked.rows = None
-            asked.due_s = time.monotonic() + self._parsed["poll.interval.ms"] / 1000
-            if self._link is not None:
-                self._link.commit()  # The next question sees what is new.
+            self._end_answer(asked)
         return records
 
-    def _answer(self, asked: AskedTable) -> PlacedRows:
+    def _taken_columns(self) -> list[ColumnBatch]:
+        asked = self._due()
+        if asked is None:
+            return []
+        if asked.batches is None:
+            asked.batches = self._column_batches(asked, *self._answer(asked))
+        for batch, position in asked.batches:
+            asked.position = position
+            return [batch]
+        asked.batches = None
+        self._end_answer(asked)
+        return []
+
+    def _due(self) -> AskedTable | None:
+        """The table to read on; None, after a wait: none is due."""
+        asked = min(self._asked, key=lambda one: (not one.is_open, one.due_s))
+        wait_s = 0.0 if asked.is_open else asked.due_s - time.monotonic()
+        if wait_s > 0:
+            self._stopping.wait(min(wait_s, _SLICE_S))
+            return None
+        return asked
+
+    def _end_answer(self, asked: AskedTable) -> None:
+        asked.due_s = time.monotonic() + self._parsed["poll.interval.ms"] / 1000
+        if self._link is not None:
+            self._link.commit()  # The next question sees what is new.
+
+    def _answer(self, asked: AskedTable) -> tuple[tuple[TableColumn, ...], FetchedRows]:
         if self._link is None:
             self._link = _linked(self._parsed)
         columns = () if asked.name == "query" else tuple(self._link.columns(asked.name))
@@ -247,8 +291,7 @@ class JdbcSourceTask(SourceTask):
         until = self._now(self._link) - delay if asked.query.mode.has_time else datetime.now(UTC)
         text, values = asked.query.text(self._link.dialect, asked.position, until)
         values = [_as_asked(self._link, value) for value in values]
-        stream = self._link.stream(text, values, self._parsed["batch.max.rows"])
-        return self._records(asked, columns, stream)
+        return columns, self._link.stream(text, values, self._parsed["batch.max.rows"])
 
     def _now(self, link: DatabaseLink) -> datetime:
         """The clock of the database, which wrote the rows' times."""
@@ -259,6 +302,18 @@ class JdbcSourceTask(SourceTask):
     def _records(
         self, asked: AskedTable, columns: tuple[TableColumn, ...], stream: FetchedRows
     ) -> PlacedRows:
+        rows, names, codecs, schema = self._described(asked, columns, stream)
+        found = (
+            (self._record(asked, codecs, schema, row), self._position(asked, names, row))
+            for row in rows
+        )
+        for record, position in resumable(found, asked.position, asked.query.mode):
+            yield replace(record, source_offset=position.offset()), position
+
+    def _described(
+        self, asked: AskedTable, columns: tuple[TableColumn, ...], stream: FetchedRows
+    ) -> tuple[Iterator[tuple[Any, ...]], list[str], list[FieldCodec], Schema]:
+        """The rows, and what their columns are called and read with."""
         rows, names = iter(stream), [name for name, _ in stream.described]
         if not columns:
             first = list(islice(rows, 100))
@@ -266,12 +321,27 @@ class JdbcSourceTask(SourceTask):
             rows = chain(first, rows)
         by_name = {one.name: one for one in columns}
         codecs, schema = self._codecs(asked, tuple(by_name[name] for name in names))
-        found = (
-            (self._record(asked, codecs, schema, row), self._position(asked, names, row))
-            for row in rows
-        )
-        for record, position in resumable(found, asked.position, asked.query.mode):
-            yield replace(record, source_offset=position.offset()), position
+        return rows, names, codecs, schema
+
+    def _column_batches(
+        self, asked: AskedTable, columns: tuple[TableColumn, ...], stream: FetchedRows
+    ) -> PlacedBatches:
+        rows, names, codecs, schema = self._described(asked, columns, stream)
+        for taken in _gathered(rows):
+            position = self._position(asked, names, taken[-1])
+            values = struct_column(schema, codecs, taken)
+            if values is None:
+                values = [self._struct(asked, codecs, schema, row) for row in taken]
+            batch = ColumnBatch(
+                topic=asked.topic,
+                partition=None,
+                schema=schema,
+                values=values,
+                timestamp_ms=None,
+                source_partition=asked.partition,
+                source_offset=position.offset(),
+            )
+            yield batch, position
 
     def _codecs(
         self, asked: AskedTable, columns: tuple[TableColumn, ...]
@@ -296,6 +366,17 @@ class JdbcSourceTask(SourceTask):
     def _record(
         self, asked: AskedTable, codecs: list[FieldCodec], schema: Schema, row: tuple[Any, ...]
     ) -> SourceRecord:
+        return SourceRecord(
+            topic=asked.topic,
+            value_schema=schema,
+            value=self._struct(asked, codecs, schema, row),
+            source_partition=asked.partition,
+            source_offset=None,
+        )
+
+    def _struct(
+        self, asked: AskedTable, codecs: list[FieldCodec], schema: Schema, row: tuple[Any, ...]
+    ) -> StructValue:
         values = []
         for codec, value in zip(codecs, row, strict=True):
             try:
@@ -305,13 +386,7 @@ class JdbcSourceTask(SourceTask):
                     f"Table {asked.name}, column {codec.name}: {value!r:.200} cannot be read"
                     f" ({error}); the row is {row!r:.300}"
                 ) from error
-        return SourceRecord(
-            topic=asked.topic,
-            value_schema=schema,
-            value=StructValue(schema, tuple(values)),
-            source_partition=asked.partition,
-            source_offset=None,
-        )
+        return StructValue(schema, tuple(values))
 
     def _failed(self, error: Exception) -> ConnectError:
         """What the worker should do; questions begin anew behind the last record."""
@@ -324,6 +399,20 @@ class JdbcSourceTask(SourceTask):
         log.warning("The database is asked again: %s", error)
         self._stopping.wait(self._parsed["connection.backoff.ms"] / 1000)
         return RetriableConnectError(str(error))
+
+
+def _gathered(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    """Rows in lists of at most _COLUMN_ROWS, and of about COLUMN_BYTES where they are large."""
+    found: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        found.append(row)
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if len(found) == _COLUMN_ROWS or size >= COLUMN_BYTES:
+            yield found
+            found, size = [], 0
+    if found:
+        yield found
 
 
 def _dialect(parsed: Mapping[str, Any]) -> Dialect:

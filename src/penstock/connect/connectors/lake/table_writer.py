@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connect.connectors.objects.formats.arrow_schemas import arrow_schema_of, arrow_value
+from penstock.connect.columnar.arrow_schemas import arrow_schema_of, arrow_value
 from penstock.connect.errors.kinds import ConnectError, DataError
 from penstock.connect.records import SinkRecord
 from penstock.connect.values.cache import SchemaCache

@@ -38,6 +38,13 @@ class OpenFile:
         self._writer.write(value)
         self.count += 1
 
+    def write_columns(self, values: Any) -> bool:
+        """Add an array of values; False: the format takes them one by one."""
+        if not self._writer.write_columns(values):
+            return False
+        self.count += len(values)
+        return True
+
     def finish(self) -> None:
         """No more comes."""
         self._writer.finish()

@@ -45,6 +45,11 @@ def is_time_based(class_name: str) -> bool:
     return word in ("TimeBased", "Daily", "Hourly")
 
 
+def is_by_partition(class_name: str) -> bool:
+    """Whether all records of a partition go to one folder."""
+    return class_name.rpartition(".")[2].removesuffix("Partitioner") == "Default"
+
+
 def _by_partition(record: SinkRecord, now_ms: int) -> str:
     return f"partition={source_partition(record)}"
 

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
-from penstock.connect.connectors.objects.formats.contract import object_format
+import numpy as np
+
+from penstock.connect.columnar.contract import ColumnarSinkTask, ValueColumns
+from penstock.connect.connectors.objects.formats.contract import format_word, object_format
 from penstock.connect.connectors.objects.kinds import StoreKind
 from penstock.connect.connectors.objects.names import NameRules
 from penstock.connect.connectors.objects.open_files import (
@@ -21,6 +24,7 @@ from penstock.connect.connectors.objects.open_files import (
     StoredFile,
 )
 from penstock.connect.connectors.objects.partitioners import (
+    is_by_partition,
     partitioner,
     source_offset,
     source_partition,
@@ -31,8 +35,9 @@ from penstock.connect.connectors.objects.store import ObjectStore
 from penstock.connect.connectors.objects.times import time_extractor
 from penstock.connect.errors.kinds import DataError, RetriableConnectError
 from penstock.connect.plugins.config_def import ConfigDef
-from penstock.connect.plugins.contract import Config, SinkTask
+from penstock.connect.plugins.contract import Config
 from penstock.connect.records import SinkRecord
+from penstock.connect.values.schema import Schema
 from penstock.records.topic_partition import TopicPartition
 
 log = logging.getLogger("penstock.connect")
@@ -93,6 +98,27 @@ class PartitionFiles:
         finally:
             self._next = offset + 1
 
+    def take_columns(self, batch: ValueColumns, now_ms: int) -> bool:
+        """Add values as `take` adds records; False: the format takes them one by one."""
+        layout, offsets, values = self._layout, batch.offsets, batch.values
+        at = 0 if self._next is None else int(np.searchsorted(offsets, self._next))
+        folder = layout.names.folder(self._at.topic, f"partition={self._at.partition}")
+        while at < len(offsets):
+            file = self._open.get(folder)
+            if file is not None and file.schema != batch.schema:
+                self._cut(int(offsets[at]))
+                file = None
+            file = file or self._begin(batch.schema, int(offsets[at]))
+            end = min(len(offsets), at + layout.rules.flush_size - file.count)
+            if not file.write_columns(values.slice(at, end - at)):
+                return False
+            self._open[folder] = file
+            self._state.begin(now_ms, now_ms)
+            at, self._next = end, int(offsets[end - 1]) + 1
+            if file.count >= layout.rules.flush_size:
+                self._cut(self._next)
+        return True
+
     def cut_if_due(self, now_ms: int) -> None:
         """End the open files if the clock says so."""
         if self._state.is_due(now_ms) and self._next is not None:
@@ -131,16 +157,16 @@ class PartitionFiles:
         ms = layout.time_of(record, now_ms) if layout.rules.interval_ms > 0 else now_ms
         if self._state.is_over(ms) or self._is_other_schema(folder, record):
             self._cut(offset)
-        file = self._open.get(folder) or self._begin(record, offset)
+        file = self._open.get(folder) or self._begin(record.value_schema, offset)
         file.write(record.value)
         self._open[folder] = file
         self._state.begin(ms, now_ms)
         if file.count >= layout.rules.flush_size:
             self._cut(offset + 1)
 
-    def _begin(self, record: SinkRecord, offset: int) -> OpenFile:
+    def _begin(self, schema: Schema | None, offset: int) -> OpenFile:
         layout = self._layout
-        return OpenFile(layout.form, record.value_schema, offset, gzip_level=layout.gzip_level)
+        return OpenFile(layout.form, schema, offset, gzip_level=layout.gzip_level)
 
     def _is_other_schema(self, folder: str, record: SinkRecord) -> bool:
         file = self._open.get(folder)
@@ -159,7 +185,7 @@ class PartitionFiles:
         self._state.end()
 
 
-class ObjectSinkTask(SinkTask):
+class ObjectSinkTask(ColumnarSinkTask):
     """The task of a store; a subclass says which store it is."""
 
     kind: ClassVar[StoreKind]
@@ -191,10 +217,35 @@ class ObjectSinkTask(SinkTask):
         for at in partitions:
             self._files[at] = PartitionFiles(at, self._layout)
 
+    @classmethod
+    def refuses_columns(cls, config: Config) -> str | None:
+        parsed = cls.settings().parse(config)
+        if format_word(parsed["format.class"]) == "AvroFormat":
+            return "AvroFormat writes values one by one."
+        if not is_by_partition(parsed["partitioner.class"]):
+            return "the partitioner looks at single records."
+        if parsed["rotate.interval.ms"] > 0:
+            return "rotate.interval.ms looks at the times of single records."
+        return None
+
     def put(self, records: list[SinkRecord]) -> None:
         now_ms = self._clock_ms()
         for record in records:
             self._take(record, now_ms)
+        self._store_due(now_ms)
+
+    def put_columns(self, batch: ValueColumns) -> bool:
+        now_ms = self._clock_ms()
+        files = self._files.setdefault(batch.at, PartitionFiles(batch.at, self._layout))
+        try:
+            is_taken = files.take_columns(batch, now_ms)
+        except DataError:
+            return False  # As a record it is put aside, or named.
+        if is_taken:
+            self._store_due(now_ms)
+        return is_taken
+
+    def _store_due(self, now_ms: int) -> None:
         self._cut_due(now_ms)
         try:
             self._store_all()

@@ -14,9 +14,10 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import IO, Any, ClassVar
+from typing import IO, Any, ClassVar, TypeVar
 
-from penstock.connect.connectors.objects.formats.contract import object_format
+from penstock.connect.columnar.contract import ColumnarSourceTask, ColumnBatch
+from penstock.connect.connectors.objects.formats.contract import format_word, object_format
 from penstock.connect.connectors.objects.kinds import StoreKind
 from penstock.connect.connectors.objects.names import NameRules
 from penstock.connect.connectors.objects.settings import FORMAT_CONFIG, with_error
@@ -29,11 +30,14 @@ from penstock.connect.plugins.config_def import (
     ConfigType,
     Importance,
 )
-from penstock.connect.plugins.contract import Config, SchemaAndValue, SourceTask
+from penstock.connect.plugins.contract import Config, SchemaAndValue
 from penstock.connect.plugins.validators import AtLeast, Judged, OneOfWords
 from penstock.connect.records import SourceRecord
 
+T = TypeVar("T")
+
 log = logging.getLogger("penstock.connect")
+_COLUMN_FORMATS = ("ParquetFormat", "ByteArrayFormat")
 FOLDER, SERIES = "folder", "series"
 LAST_FILE, FILE_OFFSET = "lastFileRead", "fileOffset"
 TASK_COUNT, TASK_INDEX = "penstock.task.count", "penstock.task.index"
@@ -195,7 +199,7 @@ def checked_source(checked: CheckedConfig) -> CheckedConfig:
     return checked
 
 
-class ObjectSourceTask(SourceTask):
+class ObjectSourceTask(ColumnarSourceTask):
     """The task of a store; a subclass says which store it is."""
 
     kind: ClassVar[StoreKind]
@@ -207,6 +211,7 @@ class ObjectSourceTask(SourceTask):
         self._folder_ends: dict[str, str] = {}  # The last name that was listed, where it helps.
         self._waiting: list[tuple[str, Target]] = []
         self._reading: Iterator[SourceRecord] | None = None
+        self._batches: Iterator[ColumnBatch] | None = None
         self._listed_s: float | None = None  # None: not yet.
 
     @classmethod
@@ -247,6 +252,29 @@ class ObjectSourceTask(SourceTask):
             self._stopping.wait(_WAIT_S)
         return made or None
 
+    @classmethod
+    def refuses_columns(cls, config: Config) -> str | None:
+        word = format_word(cls.settings().parse(config)["format.class"])
+        return None if word in _COLUMN_FORMATS else f"{word} is read value by value."
+
+    def poll_columns(self) -> list[ColumnBatch]:
+        while not self._stopping.is_set():
+            if self._batches is None:
+                if not self._waiting and not self._list():
+                    break
+                self._batches = self._guarded(self._column_batches, *self._waiting[0])
+            try:
+                batch = next(self._batches, None)
+            except ConnectError:
+                self._batches = None  # The object is begun again behind what was read of it.
+                raise
+            if batch is not None:
+                return [batch]
+            self._batches = None
+            del self._waiting[0]
+        self._stopping.wait(_WAIT_S)
+        return []
+
     def stop(self) -> None:
         self._stopping.set()
         if hasattr(self, "_store"):
@@ -257,7 +285,7 @@ class ObjectSourceTask(SourceTask):
             if self._reading is None:
                 if not self._waiting and not self._list():
                     return None
-                self._reading = self._records(*self._waiting[0])
+                self._reading = self._guarded(self._read, *self._waiting[0])
             try:
                 record = next(self._reading, None)
             except ConnectError:
@@ -305,11 +333,14 @@ class ObjectSourceTask(SourceTask):
             self._done[key] = read_so_far(kept)
         return self._done[key]
 
-    def _records(self, name: str, target: Target) -> Iterator[SourceRecord]:
+    def _guarded(
+        self, read: Callable[[str, Target, int], Iterator[T]], name: str, target: Target
+    ) -> Iterator[T]:
+        """What is read of an object behind what was read before; then the object is done."""
         done, last = self._known(target.key), name.rpartition("/")[2]
         skipped = done.count if done.name == last else 0
         try:
-            yield from self._read(name, target, skipped)
+            yield from read(name, target, skipped)
         except (DataError, gzip.BadGzipFile, EOFError, zlib.error) as error:
             if self._on_error == "FAIL":
                 raise ConnectError(f"The object {name} cannot be read: {error}") from error
@@ -324,6 +355,23 @@ class ObjectSourceTask(SourceTask):
             for count, found in enumerate(self._form.read(file), start=1):
                 if count > skipped:
                     yield self._record(found, target, ReadSoFar(name=last, count=count))
+
+    def _column_batches(self, name: str, target: Target, skipped: int) -> Iterator[ColumnBatch]:
+        count, last = skipped, name.rpartition("/")[2]
+        with self._store.get(name) as raw, _unzipped(raw, name) as file:
+            for schema, values in self._form.read_columns(file, skipped) or ():
+                count += len(values)
+                position = ReadSoFar(name=last, count=count)
+                self._done[target.key] = position
+                yield ColumnBatch(
+                    topic=target.topic,
+                    partition=target.partition,
+                    schema=schema,
+                    values=values,
+                    timestamp_ms=None,
+                    source_partition=target.key.source_partition(self._place),
+                    source_offset=position.offset(),
+                )
 
     def _record(self, found: SchemaAndValue, target: Target, position: ReadSoFar) -> SourceRecord:
         self._done[target.key] = position

@@ -52,6 +52,9 @@ class AvroContainer:
         except (SchemaError, ValueError, KeyError, EOFError, TypeError, IndexError) as error:
             raise DataError(f"this is not an Avro container: {error}") from error
 
+    def read_columns(self, file: IO[bytes], skipped: int) -> None:
+        return None
+
 
 class _BlockWriter:
     def __init__(self, file: IO[bytes], schema: Schema, codec: str) -> None:
@@ -81,6 +84,9 @@ class _BlockWriter:
         self._count += 1
         if self._block.tell() >= _BLOCK_BYTES:
             self.finish()
+
+    def write_columns(self, values: Any) -> bool:
+        return False
 
     def finish(self) -> None:
         if not self._count:

@@ -7,6 +7,7 @@ A format is found by the end of its class name, which Confluent's connectors of 
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, Protocol
 
+from penstock.connect.columnar.contract import SchemaAndColumn
 from penstock.connect.plugins.contract import SchemaAndValue
 from penstock.connect.values.schema import Schema
 
@@ -16,6 +17,9 @@ class ValueWriter(Protocol):
 
     def write(self, value: Any) -> None:
         """Add a value; DataError for one that cannot be written, and nothing of it is there."""
+
+    def write_columns(self, values: Any) -> bool:
+        """Add an Arrow array of values without nulls. False: it has to be written one by one."""
 
     def finish(self) -> None:
         """Write what is left; the file stays open."""
@@ -33,6 +37,9 @@ class ObjectFormat(Protocol):
 
     def read(self, file: IO[bytes]) -> Iterator[SchemaAndValue]:
         """The values of a file; DataError where it is none of this format."""
+
+    def read_columns(self, file: IO[bytes], skipped: int) -> Iterator[SchemaAndColumn] | None:
+        """The values behind the first so many, as Arrow arrays; None: it has records alone."""
 
 
 FormatMaker = Callable[[Mapping[str, Any]], ObjectFormat]

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import IO, Any
 
+from penstock.connect.columnar.json_columns import json_texts
+from penstock.connect.columnar.text_lines import joined_lines
 from penstock.connect.converters.json import JsonConverter
 from penstock.connect.plugins.contract import SchemaAndValue
 from penstock.connect.values.schema import Schema
@@ -25,6 +27,9 @@ class JsonLines:
             if line.strip():
                 yield self._converter.to_connect("", line)
 
+    def read_columns(self, file: IO[bytes], skipped: int) -> None:
+        return None  # What has no schema has no columns.
+
 
 class _LineWriter:
     def __init__(self, converter: JsonConverter, file: IO[bytes], schema: Schema | None) -> None:
@@ -34,6 +39,12 @@ class _LineWriter:
 
     def write(self, value: Any) -> None:
         self._file.write((self._converter.from_connect("", self._schema, value) or b"null") + b"\n")
+
+    def write_columns(self, values: Any) -> bool:
+        if self._schema is None:
+            return False
+        self._file.write(joined_lines(json_texts(self._converter.writer, self._schema, values)))
+        return True
 
     def finish(self) -> None:
         return

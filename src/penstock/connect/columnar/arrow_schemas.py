@@ -1,4 +1,4 @@
-"""Connect's schemas and values as Arrow's and back, for Parquet."""
+"""Connect's schemas and values as Arrow's and back, for Parquet, tables and columns."""
 
 import decimal
 from collections.abc import Mapping
