@@ -17,6 +17,7 @@ from penstock.client.values import ProducerRecord
 from penstock.connect.errors.kinds import ConnectError
 from penstock.connect.errors.policy import ErrorPolicy
 from penstock.connect.errors.tolerating import TolerantRun
+from penstock.connect.java.plugins import offer_java
 from penstock.connect.plugins.contract import SinkTask, SourceTask
 from penstock.connect.plugins.lookup import PluginKind, load_plugin
 from penstock.connect.providers.resolving import ConfigProviders
@@ -68,6 +69,7 @@ def run_on(spec: TaskSpec, channel: TaskChannel) -> None:
     config = providers.resolved(spec.task_config)
     spec = replace(spec, connector_config=providers.resolved(spec.connector_config))
     providers.close()
+    offer_java(spec.settings.given)
     kind = load_plugin(PluginKind.CONNECTOR, spec.connector_config["connector.class"])
     with ExitStack() as stack:
         steps = _steps(spec, channel, stack)
