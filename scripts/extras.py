@@ -67,6 +67,15 @@ JAR_SETS = {
     ],
     # The connectors of files with which Apache's Connect worker is compared to ours.
     "connect-file-4.3.1": ["org.apache.kafka:connect-file:4.3.1"],
+    # Debezium, the largest family of Java connectors, with the API that a worker would bring.
+    "debezium-postgres-3.2.0": [
+        "io.debezium:debezium-connector-postgres:3.2.0.Final",
+        "org.apache.kafka:connect-json:4.3.1",
+        "org.apache.kafka:connect-transforms:4.3.1",
+        "com.fasterxml.jackson.core:jackson-core:2.21.2",  # Else an older one is chosen.
+        "com.fasterxml.jackson.datatype:jackson-datatype-jsr310:2.21.2",
+        "org.slf4j:slf4j-nop:1.7.36",
+    ],
     # OpenSearch without its distribution: a server, and the module that listens to HTTP.
     "opensearch-2.19.1": [
         "org.opensearch:opensearch:2.19.1",

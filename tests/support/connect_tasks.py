@@ -28,6 +28,9 @@ class SourceRig:
     def offsets(self, partitions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
         return [self.offset(one) for one in partitions]
 
+    def all_offsets(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        return [(dict(partition), offset) for partition, offset in self.kept.items()]
+
     def keep(self, record: SourceRecord) -> None:
         """Commit the offset behind a record."""
         assert record.source_partition is not None and record.source_offset is not None

@@ -32,6 +32,9 @@ class KeptOffsets:
     def offsets(self, partitions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
         return [self.offset(one) for one in partitions]
 
+    def all_offsets(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        return [(json.loads(name), offset) for name, offset in self.known.items()]
+
     def keep(self, record: SourceRecord) -> None:
         """As a worker does, through JSON."""
         if record.source_partition is not None:

@@ -264,7 +264,7 @@ LIBRARIES: dict[str, set[str]] = {
     "psycopg2": {"connect.connectors.postgres"},
     "pymysql": {"connect.connectors.jdbc", "connect.connectors.mysql"},
     "pymysqlreplication": {"connect.connectors.mysql"},
-    "py4j": {"lake", "queries", "spark"},
+    "py4j": {"connect.java", "lake", "queries", "spark"},
     "pandas": {"sql.client", "streams.spark"},
     "pyarrow": {
         "connect.columnar",

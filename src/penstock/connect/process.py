@@ -24,6 +24,8 @@ from penstock.connect.group.membership import WorkerMembership
 from penstock.connect.group.peers import WorkerPeers
 from penstock.connect.herder.herder import Herder, Launch
 from penstock.connect.herder.requests import ConnectRequests
+from penstock.connect.java.connector import close_hosts
+from penstock.connect.java.plugins import offer_java
 from penstock.connect.rest.application import application
 from penstock.connect.rest.forwarding import Forwarding
 from penstock.connect.running.control import ControlServer
@@ -63,6 +65,7 @@ async def run(settings: WorkerSettings, connectors: Sequence[Mapping[str, str]] 
             starting.cancel()
 
     stop_on_signals(stopping, also)
+    offer_java(settings.given)
     for warning in settings.warnings:
         log.warning("%s", warning)
     try:
@@ -75,6 +78,8 @@ async def run(settings: WorkerSettings, connectors: Sequence[Mapping[str, str]] 
         if has_started.is_set() or not stopping.is_set():
             raise
         log.info("Kafka Connect was told to stop before it had started")
+    finally:
+        await asyncio.to_thread(close_hosts)
 
 
 @asynccontextmanager

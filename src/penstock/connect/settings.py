@@ -76,6 +76,8 @@ _DEFAULTS = {
     "topic.tracking.allow.reset": "true",
     "connector.client.config.override.policy": "All",
     "plugin.path": "",
+    "penstock.connect.java.path": "",
+    "penstock.connect.java.options": "-Xmx512m -XX:+UseSerialGC",
     "plugin.discovery": "",
     **ACCESS_DEFAULTS,
     "penstock.connect.spark.master": "",

@@ -38,6 +38,7 @@ _CONNECTORS: Final = {
     "coap.sink:CoapSinkConnector": "coap",
     "coap.source:CoapSourceConnector": "coap",
     "datagen.source:DatagenConnector": "io.confluent.kafka.connect.datagen",
+    "dynamodb.source:DynamoDbSourceConnector": f"{_OURS}.connectors.dynamodb.source",
     "elasticsearch.sink:ElasticsearchSinkConnector": "io.confluent.connect.elasticsearch",
     "file.sink:FileStreamSinkConnector": "org.apache.kafka.connect.file",
     "file.source:FileStreamSourceConnector": "org.apache.kafka.connect.file",

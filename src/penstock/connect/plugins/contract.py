@@ -130,6 +130,9 @@ class OffsetReader(Protocol):
     def offsets(self, partitions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
         """The offsets of several, in their order."""
 
+    def all_offsets(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Every partition of the connector that has an offset, with it."""
+
 
 class TransactionContext(Protocol):
     """Lets a task say where a transaction ends (`transaction.boundary=connector`)."""

@@ -10,7 +10,7 @@ for its kind (`FileStreamSource`), as in Connect; a Python class also to `module
 is imported when it is asked for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -74,6 +74,26 @@ class Plugin:
         return {"class": self.name, "type": _type_of(self.kind, found), "version": shown}
 
 
+Finder = Callable[[str], Plugin | None]
+# What is known in this process only since it read its settings: Java's connectors.
+_OFFERED: dict[PluginKind, tuple[tuple[Plugin, ...], Finder]] = {}
+
+
+def offer_plugins(kind: PluginKind, found: Iterable[Plugin], find: Finder) -> None:
+    """Add plug-ins that have their own way of loading; `find` looks for one that is not listed.
+
+    Those of the house and of installed packages come first.
+    """
+    _OFFERED[kind] = (tuple(found), find)
+    plugins.cache_clear()
+
+
+def built_in_names(kind: PluginKind) -> frozenset[str]:
+    """The names that are taken."""
+    installed = {one.name for one in entry_points(group=kind.group)}
+    return frozenset({*BUILT_IN.get(kind.value[0], {}), *installed})
+
+
 def find_plugin(kind: PluginKind, name: str) -> Plugin:
     """The plug-in of a name; UnknownPlugin names those that are there."""
     known = plugins(kind)
@@ -81,6 +101,9 @@ def find_plugin(kind: PluginKind, name: str) -> Plugin:
     found = exact or [one for one in known if name in one.aliases]
     if len(found) == 1:
         return found[0]
+    unlisted = _OFFERED[kind][1](name) if not found and kind in _OFFERED else None
+    if unlisted is not None:
+        return unlisted
     if not found and ":" in name:
         return Plugin(name=name, kind=kind, target=name)
     if not found:
@@ -102,7 +125,10 @@ def plugins(kind: PluginKind) -> tuple[Plugin, ...]:
     """Every plug-in of a kind, by name; an installed one takes the place of one of the house."""
     targets = dict(BUILT_IN.get(kind.value[0], {}))
     targets.update({one.name: _target(one) for one in entry_points(group=kind.group)})
-    return tuple(Plugin(name=n, kind=kind, target=t) for n, t in sorted(targets.items()))
+    offered = _OFFERED[kind][0] if kind in _OFFERED else ()
+    found = {one.name: one for one in offered if one.name not in targets}
+    found |= {n: Plugin(name=n, kind=kind, target=t) for n, t in targets.items()}
+    return tuple(found[name] for name in sorted(found))
 
 
 def plugin_documents(*, connectors_only: bool = True) -> list[dict[str, str]]:

@@ -1,5 +1,6 @@
 """Where a source's offsets are: in a topic that the task reads and writes, or with its worker."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -38,6 +39,9 @@ class SourceOffsets:
 
     def offsets(self, partitions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
         return [self.offset(one) for one in partitions]
+
+    def all_offsets(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        return [(json.loads(key), dict(offset)) for key, offset in self._known.items()]
 
 
 class OffsetKeeper(Protocol):

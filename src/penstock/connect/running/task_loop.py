@@ -16,6 +16,7 @@ from penstock.connect.columnar.lane import takes_columns
 from penstock.connect.columnar.tasks import run_columnar_sink, run_columnar_source
 from penstock.connect.errors.policy import ErrorPolicy
 from penstock.connect.errors.tolerating import TolerantRun
+from penstock.connect.java.plugins import offer_java
 from penstock.connect.plugins.contract import SinkTask, SourceTask
 from penstock.connect.plugins.lookup import PluginKind, load_plugin
 from penstock.connect.providers.resolving import ConfigProviders
@@ -73,6 +74,7 @@ def run_on(spec: TaskSpec, channel: TaskChannel) -> None:
     config = providers.resolved(spec.task_config)
     spec = replace(spec, connector_config=providers.resolved(spec.connector_config))
     providers.close()
+    offer_java(spec.settings.given)
     kind = load_plugin(PluginKind.CONNECTOR, spec.connector_config["connector.class"])
     with ExitStack() as stack:
         steps = _steps(spec, channel, stack)

@@ -142,7 +142,7 @@ def captured_table(
         key_places=key_places,
         key_schema=_key_schema(topic, [columns[at] for at in key_places]),
         row_schema=row.as_optional(),
-        envelope=_envelope(topic, row.as_optional(), source),
+        envelope=envelope_schema(topic, row.as_optional(), source),
         names=names,
     )
 
@@ -153,7 +153,8 @@ def _key_schema(topic: str, columns: Sequence[CapturedColumn]) -> Schema | None:
     return struct_schema({one.name: one.schema for one in columns}, name=f"{topic}.Key")
 
 
-def _envelope(topic: str, row: Schema, source: Schema) -> Schema:
+def envelope_schema(topic: str, row: Schema, source: Schema) -> Schema:
+    """The schema of changes whose rows are of a schema, which allows null."""
     return struct_schema(
         {
             "before": row,

@@ -1,0 +1,1 @@
+"""DynamoDB: tables, and their changes from DynamoDB Streams."""
