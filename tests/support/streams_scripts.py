@@ -205,6 +205,9 @@ TOPOLOGIES: dict[str, Callable[[StreamsBuilder], object]] = {
     "repartition": lambda b: (
         b.stream("a").select_key(lambda k, v: v).repartition().map_values(plus("r")).to("out")
     ),
+    "through": lambda b: (
+        b.stream("a").select_key(group).through("b").group_by_key().count().to_stream().to("out")
+    ),
     "to_table": lambda b: b.stream("a").select_key(group).to_table().to_stream().to("out"),
     "count": lambda b: _counted(b).count().to_stream().to("out"),
     "count_groups": lambda b: (

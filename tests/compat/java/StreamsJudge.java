@@ -138,6 +138,11 @@ public class StreamsJudge {
             }
             case "by_record": b.stream("a", text).to((k, v, c) -> even(v) ? "out" : "b", asText); break;
             case "repartition": b.stream("a", text).selectKey((k, v) -> v).repartition(Repartitioned.with(S, S)).mapValues(v -> v + "r").to("out", asText); break;
+            case "through": {
+                b.stream("a", text).selectKey(StreamsJudge::group).to("b", asText);
+                b.stream("b", text).groupByKey().count().toStream().to("out", asLong);
+                break;
+            }
             case "to_table": b.stream("a", text).selectKey((k, v) -> v == null ? null : group(k, v)).toTable(Materialized.with(S, S)).toStream().to("out", asText); break;
             case "count": b.stream("a", text).groupByKey().count().toStream().to("out", asLong); break;
             case "count_groups": b.stream("a", text).groupBy(StreamsJudge::group, Grouped.with(S, S)).count(Materialized.as("counts")).toStream().to("out", asLong); break;

@@ -5,7 +5,7 @@ from typing import Any
 
 from penstock.streams.dsl.global_table import GlobalKTable
 from penstock.streams.dsl.kafka_words import KafkaWords
-from penstock.streams.dsl.stream import KStream
+from penstock.streams.dsl.stream import KStream, read_topics
 from penstock.streams.dsl.table import KTable
 from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
 from penstock.streams.plan.nodes import StoreSpec, StreamsTopology
@@ -42,20 +42,7 @@ class StreamsBuilder(KafkaWords):
                 "from one start to the next. List them: stream(*names)"
             )
         key, value = key or self._graph.default_key, value or self._graph.default_value
-        node_name = self._graph.named(name, "", "KSTREAM-SOURCE-")
-        same = self._graph.source_of(topics)
-        if same is not None:
-            return KStream(self._graph, same, key, value)
-        source = NodeDraft(
-            name=node_name,
-            kind="source",
-            topics=list(topics),
-            key_serde=key,
-            value_serde=value,
-            intake=intake,
-        )
-        self._graph.add(source)
-        return KStream(self._graph, source.name, key, value)
+        return read_topics(self._graph, topics, key, value, name, intake)
 
     def table(
         self,

@@ -27,7 +27,7 @@ from penstock.streams.steps.stateless import (
 from penstock.streams.steps.stream_join import LEFT, RIGHT, JoinStreams
 from penstock.streams.steps.tables import JoinKind, KeepRows, LookUp
 from penstock.streams.steps.user import Processor, UserStep
-from penstock.streams.values.records import StreamRecord
+from penstock.streams.values.records import Intake, StreamRecord
 from penstock.streams.values.serdes import Serde
 from penstock.streams.values.windows import JoinWindows
 
@@ -165,6 +165,22 @@ class KStream(KafkaWords, Generic[K, V]):
                 value_serde=value or self.value_serde,
             )
         )
+
+    def through(
+        self,
+        topic: str,
+        *,
+        key: Serde[Any] | None = None,
+        value: Serde[Any] | None = None,
+        name: str | None = None,
+    ) -> "KStream[K, V]":
+        """Write to a topic of the user's and go on from there, by key.
+
+        Kafka Streams 4 has the word no more, for it is `to` and then `stream` of the same topic.
+        """
+        key, value = key or self.key_serde, value or self.value_serde
+        self.to(topic, key=key, value=value, name=name)
+        return read_topics(self.graph, (topic,), key, value)
 
     def repartition(
         self,
@@ -496,6 +512,30 @@ class KStream(KafkaWords, Generic[K, V]):
         draft.takes_null_keys = left
         draft.stores = stores
         return KStream(self.graph, stream.node, self.key_serde, None, self.is_rekeyed)
+
+
+def read_topics(
+    graph: Graph,
+    topics: tuple[str, ...],
+    key: Serde[Any] | None,
+    value: Serde[Any] | None,
+    name: str | None = None,
+    intake: Intake | None = None,
+) -> KStream[Any, Any]:
+    """The records of the topics; a source that reads just these is taken again."""
+    node_name = graph.named(name, "", "KSTREAM-SOURCE-")
+    same = graph.source_of(topics)
+    if same is not None:
+        return KStream(graph, same, key, value)
+    source = NodeDraft(
+        name=node_name,
+        kind="source",
+        topics=list(topics),
+        key_serde=key,
+        value_serde=value,
+        intake=intake,
+    )
+    return KStream(graph, graph.add(source).name, key, value)
 
 
 def _join_names(
