@@ -9,6 +9,7 @@ from penstock.streams.columns.expression import Column
 from penstock.streams.columns.resolve import RecordType, TypedColumn
 from penstock.streams.dsl.global_table import GlobalKTable
 from penstock.streams.dsl.grouped import GroupedStream
+from penstock.streams.dsl.join_names import join_names
 from penstock.streams.dsl.kafka_words import KafkaWords
 from penstock.streams.dsl.table import KTable
 from penstock.streams.dsl.typed import condition, natural_serde, record_type, topic_name, typed
@@ -449,7 +450,7 @@ class KStream(KafkaWords, Generic[K, V]):
         )
         if other.is_rekeyed:
             other = other._repartitioned(f"{name}-right" if name else other.node)
-        names, stores, shared = _join_names(graph, kind, store, name)
+        names, stores, shared = join_names(graph, kind, store, name)
         outer = {"inner": (), "left": (LEFT,), "outer": (RIGHT, LEFT)}[kind]
         for side, parent in enumerate((left.node, other.node)):
             windowed = NodeDraft(name=names[side], parents=[parent], make=lambda d: PassOn())
@@ -536,27 +537,6 @@ def read_topics(
         intake=intake,
     )
     return KStream(graph, graph.add(source).name, key, value)
-
-
-def _join_names(
-    graph: Graph, kind: JoinKind, store: str | None, name: str | None
-) -> tuple[list[str], list[str], str]:
-    """The nodes of a stream-stream join, its two stores, and the store of those who wait.
-
-    The stores of a join without a name for them have the numbers of its two sides.
-    """
-    this_kind = "OUTERTHIS" if kind == "outer" else "JOINTHIS"
-    other_kind = "JOINOTHER" if kind == "inner" else "OUTEROTHER"
-    kinds = ("WINDOWED", "WINDOWED", this_kind, other_kind, "MERGE")
-    made = [graph.new_name(f"KSTREAM-{kind_name}-") for kind_name in kinds]
-    this = "-outer-this-join" if kind == "outer" else "-this-join"
-    that = "-other-join" if kind == "inner" else "-outer-other-join"
-    stores, shared = made[2:4], f"KSTREAM-OUTERSHARED-{made[2][-10:]}"
-    if store:
-        stores, shared = [store + this, store + that], f"{store}-{kind}-shared-join"
-    if name:
-        made = [name + s for s in ("-this-windowed", "-other-windowed", this, that, "-merge")]
-    return made, [f"{one}-store" for one in stores], f"{shared}-store"
 
 
 @dataclass(slots=True)
