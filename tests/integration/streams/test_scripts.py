@@ -22,7 +22,10 @@ pytestmark = pytest.mark.timeout(900)
 # What only a host with stages has: two of them, a way back, a global table, a clock in its state.
 FEW = ["count_recount", "foreign_key", "stream_global", "suppress_window"]
 LOST = FEW[1:]
-CASES = [(name, lost) for name in TOPOLOGIES for lost in (False, True)]
+# Records that come through a repartition topic meet others a batch later than in the test driver;
+# tests/unit/streams/tasks/whole/test_cut_into_batches.py has these, a batch for each record.
+LATER = {"cogroup_tumbling", "named_cogroup", "stream_global_named"}
+CASES = [(name, lost) for name in TOPOLOGIES if name not in LATER for lost in (False, True)]
 if not IS_LONG:
     CASES = [(name, name in LOST) for name in FEW]
 # Of today: a changelog of windows forgets what is older than a day.
@@ -80,13 +83,25 @@ def _parts(name: str) -> list[list[streams_scripts.Step]]:
     written = _outputs(name)
     for seed in range(1_000):
         script = [s for s in random_script(name, seed) if s[0] == "P" and s[1] not in written]
-        if len(script) > 20 and len(played(name, script)) > 5:
-            break
+        if len(script) > 20:
+            parts = _timed(_cut(name, script))
+            if len(played(name, [step for part in parts for step in part])) > 5:
+                return parts
+    raise AssertionError(f"no script gives {name} enough to do")
+
+
+def _cut(name: str, script: list[streams_scripts.Step]) -> list[list[streams_scripts.Step]]:
     at = random.Random(name).randrange(1, len(script))
-    parts, is_of_one = [script[:at], script[at:]], len({step[1] for step in script}) < 2
+    parts = [script[:at], script[at:]]
     if "global" in name:
         parts = [sorted(part, key=lambda step: step[1] != "b") for part in parts]
-    times = iter(int(step[4]) if is_of_one else 10 * at for at, step in enumerate(script))
+    return parts
+
+
+def _timed(parts: list[list[streams_scripts.Step]]) -> list[list[streams_scripts.Step]]:
+    script = [step for part in parts for step in part]
+    is_of_one = len({step[1] for step in script}) < 2
+    times = iter(int(step[4]) if is_of_one else 3 * at for at, step in enumerate(script))
     return [[(*step[:4], str(FIRST_MS + next(times))) for step in part] for part in parts]
 
 
