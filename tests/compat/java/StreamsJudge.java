@@ -138,6 +138,11 @@ public class StreamsJudge {
             }
             case "by_record": b.stream("a", text).to((k, v, c) -> even(v) ? "out" : "b", asText); break;
             case "repartition": b.stream("a", text).selectKey((k, v) -> v).repartition(Repartitioned.with(S, S)).mapValues(v -> v + "r").to("out", asText); break;
+            case "through": {
+                b.stream("a", text).selectKey(StreamsJudge::group).to("b", asText);
+                b.stream("b", text).groupByKey().count().toStream().to("out", asLong);
+                break;
+            }
             case "to_table": b.stream("a", text).selectKey((k, v) -> v == null ? null : group(k, v)).toTable(Materialized.with(S, S)).toStream().to("out", asText); break;
             case "count": b.stream("a", text).groupByKey().count().toStream().to("out", asLong); break;
             case "count_groups": b.stream("a", text).groupBy(StreamsJudge::group, Grouped.with(S, S)).count(Materialized.as("counts")).toStream().to("out", asLong); break;
@@ -204,6 +209,58 @@ public class StreamsJudge {
                 b.addStateStore(Stores.keyValueStoreBuilder(Stores.inMemoryKeyValueStore("sums"), S, S));
                 b.stream("a", text).process(Summing::new, "sums").to("out", asText);
                 break;
+            case "named_stateless": {
+                Consumed<String, String> read = Consumed.with(S, S).withName("read");
+                KStream<String, String> first = b.stream("a", read).filter((k, v) -> even(v), Named.as("even")).peek((k, v) -> { }, Named.as("look"));
+                KStream<String, String> other = b.stream("b", text).filterNot((k, v) -> even(v), Named.as("odd")).map((k, v) -> KeyValue.pair(v, k), Named.as("turned"));
+                KStream<String, String> both = first.merge(other, Named.as("both")).selectKey((k, v) -> v, Named.as("keyed"));
+                Map<String, KStream<String, String>> parts = both.split(Named.as("part-")).branch((k, v) -> even(v), Branched.as("even")).defaultBranch(Branched.as("rest"));
+                parts.get("part-rest").repartition(Repartitioned.with(S, S).withName("again")).mapValues(v -> v + "!", Named.as("loud"))
+                    .flatMapValues(v -> List.of(v), Named.as("flat")).to("out", asText.withName("write"));
+                parts.get("part-even").flatMap((k, v) -> List.of(KeyValue.pair(k, v)), Named.as("flatter")).to("c", Produced.with(S, S));
+                break;
+            }
+            case "named_tables": {
+                KTable<String, String> one = b.table("a", Consumed.with(S, S).withName("first")).filter((k, v) -> even(v), Named.as("even")).mapValues(v -> v + "!", Named.as("loud"));
+                KTable<String, String> other = b.stream("b", text).toTable(Named.as("second")).suppress(Suppressed.<String>untilTimeLimit(five, Suppressed.BufferConfig.unbounded()).withName("held"));
+                one.outerJoin(other, JOIN, Named.as("both")).filter((k, v) -> !v.equals("2!+2")).toStream(Named.as("changes")).mapValues(v -> v + "?").to("out", asText);
+                break;
+            }
+            case "named_aggregates": {
+                KStream<String, String> stream = b.stream("a", text).mapValues(v -> v + "1");
+                stream.groupByKey().windowedBy(TimeWindows.ofSizeAndGrace(ten, five)).count(Named.as("windows")).toStream().to("b", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), L));
+                stream.groupByKey().windowedBy(SessionWindows.ofInactivityGapAndGrace(five, five)).count(Named.as("gaps")).toStream().to("c", Produced.with(WindowedSerdes.sessionWindowedSerdeFrom(String.class), L));
+                KGroupedTable<String, String> groups = stream.groupByKey().reduce((l, r) -> l + r, Named.as("sum"), Materialized.as("sums"))
+                    .groupBy((k, v) -> KeyValue.pair(group(k, v), v), Grouped.with("groups", S, S));
+                groups.count(Named.as("counts")).toStream().to("out", asLong);
+                groups.reduce((t, v) -> t + v, (t, v) -> t, Materialized.with(S, S)).toStream().to("d", Produced.with(S, S));
+                break;
+            }
+            case "stream_global_named": {
+                KStream<String, String> stream = b.stream("a", text).selectKey((k, v) -> v == null || v.equals("9") ? null : "k" + v.charAt(0)).join(b.table("c", text), JOIN, Joined.with(S, S, S, "found"));
+                stream = stream.leftJoin(b.globalTable("b", Consumed.with(S, S).withName("all")), (k, v) -> v == null || even(v) ? null : "k" + v.charAt(0), JOIN, Named.as("any"));
+                b.addStateStore(Stores.keyValueStoreBuilder(Stores.inMemoryKeyValueStore("sums"), S, S));
+                stream.process(Summing::new, Named.as("adder"), "sums").mapValues(v -> v + "!").to("out", asText);
+                break;
+            }
+            case "named_groups": {
+                KGroupedStream<String, String> groups = b.stream("a", text).groupBy(StreamsJudge::group, Grouped.with("by-value", S, S));
+                groups.count().toStream().to("out", asLong);
+                groups.reduce((l, r) -> l + r).toStream().to("b", Produced.with(S, S));
+                break;
+            }
+            case "named_rekeyed": b.stream("a", text).selectKey(StreamsJudge::group).groupByKey(Grouped.with("by-group", S, S)).reduce((l, r) -> l + r).toStream().to("out", asText); break;
+            case "named_cogroup": {
+                KGroupedStream<String, String> one = b.stream("a", text).groupByKey();
+                KGroupedStream<String, String> two = b.stream("b", text).groupBy(StreamsJudge::group, Grouped.with("second", S, S));
+                together(one, two).aggregate(() -> "#", Named.as("both"), Materialized.with(S, S)).toStream().to("out", asText);
+                break;
+            }
+            case "named_join": b.stream("a", text).join(b.stream("b", text), JOIN, near(5, 3), StreamJoined.with(S, S, S).withStoreName("kept").withName("meet")).mapValues(v -> v + "!").to("out", asText); break;
+            case "named_join_left": b.stream("a", text).leftJoin(b.stream("b", text), JOIN, near(5, 3), StreamJoined.with(S, S, S).withStoreName("kept")).to("out", asText); break;
+            case "named_join_outer": b.stream("a", text).outerJoin(b.stream("b", text), JOIN, near(5, 3), StreamJoined.with(S, S, S).withStoreName("kept").withName("meet")).to("out", asText); break;
+            case "foreign_key_named": b.table("a", text).join(b.table("b", text), v -> v.equals("9") ? null : "k" + v.charAt(0), JOIN, TableJoined.as("points")).mapValues(v -> v + "!").toStream().to("out", asText); break;
+            case "foreign_key_left_named": b.table("a", text).leftJoin(b.table("b", text), v -> v.equals("9") ? null : "k" + v.charAt(0), JOIN, TableJoined.as("points"), Materialized.as("rows")).toStream().to("out", asText); break;
             default: throw new IllegalArgumentException(name);
         }
     }

@@ -1,10 +1,11 @@
 """StreamsBuilder: where a topology starts and ends."""
 
+import re
 from typing import Any
 
 from penstock.streams.dsl.global_table import GlobalKTable
 from penstock.streams.dsl.kafka_words import KafkaWords
-from penstock.streams.dsl.stream import KStream
+from penstock.streams.dsl.stream import KStream, read_topics
 from penstock.streams.dsl.table import KTable
 from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
 from penstock.streams.plan.nodes import StoreSpec, StreamsTopology
@@ -34,21 +35,14 @@ class StreamsBuilder(KafkaWords):
         """
         if not topics:
             raise TopologyError("a stream needs a topic")
+        if any(isinstance(topic, re.Pattern) for topic in topics):
+            raise TopologyError(
+                "a stream names its topics, and takes no pattern: what an application reads is "
+                "compared with its state at every start, and a pattern would find other topics "
+                "from one start to the next. List them: stream(*names)"
+            )
         key, value = key or self._graph.default_key, value or self._graph.default_value
-        node_name = name or self._graph.new_name("KSTREAM-SOURCE-")
-        same = self._graph.source_of(topics)
-        if same is not None:
-            return KStream(self._graph, same, key, value)
-        source = NodeDraft(
-            name=node_name,
-            kind="source",
-            topics=list(topics),
-            key_serde=key,
-            value_serde=value,
-            intake=intake,
-        )
-        self._graph.add(source)
-        return KStream(self._graph, source.name, key, value)
+        return read_topics(self._graph, topics, key, value, name, intake)
 
     def table(
         self,
@@ -110,7 +104,7 @@ class StreamsBuilder(KafkaWords):
     ) -> tuple[NodeDraft, str]:
         graph = self._graph
         store_name = store or graph.new_store_name(f"{topic}-")
-        source_name = f"{name}-source" if name else graph.new_name("KSTREAM-SOURCE-")
+        source_name = graph.named(name, "-source", "KSTREAM-SOURCE-")
         source = NodeDraft(
             name=source_name,
             kind="source",
@@ -123,7 +117,7 @@ class StreamsBuilder(KafkaWords):
         graph.source_of((topic,))
         graph.add(source)
         draft = NodeDraft(
-            name=name or graph.new_name("KTABLE-SOURCE-"),
+            name=graph.named(name, "", "KTABLE-SOURCE-"),
             parents=[source.name],
             make=_keep_rows,
             key_serde=key,

@@ -22,6 +22,7 @@ from penstock.streams.dsl.table import KTable
 from penstock.streams.dsl.typed import record_type
 from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
 from penstock.streams.steps.aggregates import Aggregator
+from penstock.streams.steps.contract import RecordStep
 from penstock.streams.steps.stateless import PassOn
 from penstock.streams.values.records import Windowed
 from penstock.streams.values.serdes import Serde
@@ -41,6 +42,7 @@ class GroupedStream(Aggregable[K, V, K]):
     key_serde: Serde[Any] | None = None
     value_serde: Serde[Any] | None = None
     repartitioned: Callable[[str], str] | None = None  # None: the records lie by key already.
+    name: str | None = None  # Of the repartition topic; None: it is named after the store.
 
     def windowed_by(self, windows: AnyWindows) -> "WindowedStream[K, V]":
         """Each key in windows of time."""
@@ -71,7 +73,7 @@ class GroupedStream(Aggregable[K, V, K]):
         value_serde = self.value_serde if kind == "REDUCE" else aggregation.value_serde
         store_name = store or graph.new_store_name(f"KSTREAM-{kind}-")
         draft = NodeDraft(
-            name=name or graph.new_name(f"KSTREAM-{kind}-"),
+            name=graph.named(name, "", f"KSTREAM-{kind}-"),
             parents=[self.source(store_name)],
             make=lambda d: aggregation.step(windows, sends_old=d.sends_old),
             key_serde=self.key_serde,
@@ -86,7 +88,7 @@ class GroupedStream(Aggregable[K, V, K]):
 
     def source(self, prefix: str) -> str:
         """The node the group's records come from."""
-        return self.repartitioned(prefix) if self.repartitioned else self.node
+        return self.repartitioned(self.name or prefix) if self.repartitioned else self.node
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +199,10 @@ class CogroupedStream(KafkaWords, Generic[K, R]):
         *,
         value: Serde[Any] | None = None,
         store: str | None = None,
+        name: str | None = None,
     ) -> KTable[K, R]:
         """All streams' values of a key as one aggregate."""
-        return self.add_up(self.aggregations(initializer, value), None, store)
+        return self.add_up(self.aggregations(initializer, value), None, store, name)
 
     def aggregations(
         self,
@@ -216,7 +219,11 @@ class CogroupedStream(KafkaWords, Generic[K, R]):
         ]
 
     def add_up(
-        self, aggregations: list[Aggregation], windows: MaybeWindows, store: str | None
+        self,
+        aggregations: list[Aggregation],
+        windows: MaybeWindows,
+        store: str | None,
+        name: str | None,
     ) -> KTable[Any, Any]:
         """Add a node for each stream, all on one store, and a node where their results meet."""
         first, value_serde = self.parts[0][0], aggregations[0].value_serde
@@ -224,7 +231,11 @@ class CogroupedStream(KafkaWords, Generic[K, R]):
         store_name = store or graph.new_store_name("COGROUPKSTREAM-AGGREGATE-")
         sources = self._sources(store_name)
         drafts = [
-            _cogroup_part(graph, source, aggregation, windows, number)
+            NodeDraft(
+                name=graph.named(name, f"-cogroup-agg-{number}", "COGROUPKSTREAM-AGGREGATE-"),
+                parents=[source],
+                make=_cogroup_part(aggregation, windows, number),
+            )
             for number, (source, aggregation) in enumerate(zip(sources, aggregations, strict=True))
         ]
         for draft in drafts:
@@ -235,7 +246,7 @@ class CogroupedStream(KafkaWords, Generic[K, R]):
         graph.add_store(drafts[0], store_name, store_kind(windows))
         names = tuple(draft.name for draft in drafts)
         merge = NodeDraft(
-            name=graph.new_name("COGROUPKSTREAM-MERGE-"),
+            name=graph.named(name, "-cogroup-merge", "COGROUPKSTREAM-MERGE-"),
             parents=list(names),
             make=lambda d: PassOn(),
             key_serde=key_serde,
@@ -258,13 +269,9 @@ class CogroupedStream(KafkaWords, Generic[K, R]):
 
 
 def _cogroup_part(
-    graph: Graph, source: str, aggregation: Aggregation, windows: MaybeWindows, number: int
-) -> NodeDraft:
-    return NodeDraft(
-        name=graph.new_name("COGROUPKSTREAM-AGGREGATE-"),
-        parents=[source],
-        make=lambda d: aggregation.step(windows, part=number, sends_old=d.sends_old),
-    )
+    aggregation: Aggregation, windows: MaybeWindows, number: int
+) -> Callable[[NodeDraft], RecordStep]:
+    return lambda d: aggregation.step(windows, part=number, sends_old=d.sends_old)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,10 +287,11 @@ class WindowedCogroup(KafkaWords, Generic[K, R]):
         *,
         value: Serde[Any] | None = None,
         store: str | None = None,
+        name: str | None = None,
     ) -> KTable[Windowed, R]:
         """All streams' values of a window as one aggregate."""
         made = self.cogrouped.aggregations(initializer, value)
-        return self.cogrouped.add_up(made, self.windows, store)
+        return self.cogrouped.add_up(made, self.windows, store, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +308,8 @@ class SessionCogroup(KafkaWords, Generic[K, R]):
         *,
         value: Serde[Any] | None = None,
         store: str | None = None,
+        name: str | None = None,
     ) -> KTable[Windowed, R]:
         """All streams' values of a session as one aggregate; sessions that meet are merged."""
         made = self.cogrouped.aggregations(initializer, value, merger)
-        return self.cogrouped.add_up(made, self.windows, store)
+        return self.cogrouped.add_up(made, self.windows, store, name)

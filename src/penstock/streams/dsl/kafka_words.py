@@ -17,6 +17,7 @@ _CACHED = "statestore.cache.max.bytes of the application says whether a batch gi
 _VERSIONED = "tables keep the newest row of a key; there are no versioned stores."
 _KEY, _VALUE = "give the operation key=...", "give the operation value=..."
 _NAME = "give the operation name=..."
+_WITH_KEY = "Python does not choose a function by its parameters, so it gets no key here; "
 
 OPERATIONS: Mapping[str, Mapping[str, str]] = {
     "StreamsBuilder": {
@@ -108,7 +109,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "withValueSerde": "serdes are those of the two streams.",
         "withOtherValueSerde": "serdes are those of the two streams.",
         "withName": _NAME,
-        "withStoreName": "the stores of a join are named after it: give name=...",
+        "withStoreName": "give the operation store=...",
         "withThisStoreSupplier": _STORES,
         "withOtherStoreSupplier": _STORES,
         "withDslStoreSuppliers": _STORES,
@@ -116,8 +117,8 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "withLoggingDisabled": _LOGGED,
     },
     "TableJoined": {
-        "as": "a foreign-key join has no name of its own yet.",
-        "withName": "a foreign-key join has no name of its own yet.",
+        "as": _NAME,
+        "withName": _NAME,
         "with": _BY_KEY,
         "withPartitioner": _BY_KEY,
         "withOtherPartitioner": _BY_KEY,
@@ -146,6 +147,8 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "of": "aggregate without windows; filter by time before it.",
         "startOn": "aggregate without windows; filter by time before it.",
     },
+    "ValueMapperWithKey": {"apply": f"{_WITH_KEY}process_values gives key and value."},
+    "ValueJoinerWithKey": {"apply": f"{_WITH_KEY}put it into a value before the join."},
 }
 
 

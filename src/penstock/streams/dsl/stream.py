@@ -9,6 +9,7 @@ from penstock.streams.columns.expression import Column
 from penstock.streams.columns.resolve import RecordType, TypedColumn
 from penstock.streams.dsl.global_table import GlobalKTable
 from penstock.streams.dsl.grouped import GroupedStream
+from penstock.streams.dsl.join_names import join_names
 from penstock.streams.dsl.kafka_words import KafkaWords
 from penstock.streams.dsl.table import KTable
 from penstock.streams.dsl.typed import condition, natural_serde, record_type, topic_name, typed
@@ -27,7 +28,7 @@ from penstock.streams.steps.stateless import (
 from penstock.streams.steps.stream_join import LEFT, RIGHT, JoinStreams
 from penstock.streams.steps.tables import JoinKind, KeepRows, LookUp
 from penstock.streams.steps.user import Processor, UserStep
-from penstock.streams.values.records import StreamRecord
+from penstock.streams.values.records import Intake, StreamRecord
 from penstock.streams.values.serdes import Serde
 from penstock.streams.values.windows import JoinWindows
 
@@ -128,7 +129,7 @@ class KStream(KafkaWords, Generic[K, V]):
 
     def merge(self, other: "KStream[K, V]", *, name: str | None = None) -> "KStream[K, V]":
         """The records of both streams."""
-        node_name = name or self.graph.new_name("KSTREAM-MERGE-")
+        node_name = self.graph.named(name, "", "KSTREAM-MERGE-")
         draft = NodeDraft(name=node_name, parents=[self.node, other.node], make=lambda d: PassOn())
         self.graph.add(draft)
         rekeyed = self.is_rekeyed or other.is_rekeyed
@@ -136,7 +137,8 @@ class KStream(KafkaWords, Generic[K, V]):
 
     def split(self, *, name: str | None = None) -> "BranchedKStream[K, V]":
         """Send each record to the first branch that takes it."""
-        draft = NodeDraft(name=name or self.graph.new_name("KSTREAM-BRANCH-"), parents=[self.node])
+        node_name = self.graph.named(name, "", "KSTREAM-BRANCH-")
+        draft = NodeDraft(name=node_name, parents=[self.node])
         predicates: list[Callable[[Any, Any], bool]] = []
         draft.make = lambda d: BranchRecords(tuple(predicates))
         self.graph.add(draft)
@@ -155,7 +157,7 @@ class KStream(KafkaWords, Generic[K, V]):
             topic = TopicColumn.of(topic_name(topic, self._record_type))
         self.graph.add(
             NodeDraft(
-                name=name or self.graph.new_name("KSTREAM-SINK-"),
+                name=self.graph.named(name, "", "KSTREAM-SINK-"),
                 kind="sink",
                 parents=[self.node],
                 topics=[topic] if isinstance(topic, str) else [],
@@ -164,6 +166,22 @@ class KStream(KafkaWords, Generic[K, V]):
                 value_serde=value or self.value_serde,
             )
         )
+
+    def through(
+        self,
+        topic: str,
+        *,
+        key: Serde[Any] | None = None,
+        value: Serde[Any] | None = None,
+        name: str | None = None,
+    ) -> "KStream[K, V]":
+        """Write to a topic of the user's and go on from there, by key.
+
+        Kafka Streams 4 has the word no more, for it is `to` and then `stream` of the same topic.
+        """
+        key, value = key or self.key_serde, value or self.value_serde
+        self.to(topic, key=key, value=value, name=name)
+        return read_topics(self.graph, (topic,), key, value)
 
     def repartition(
         self,
@@ -188,7 +206,7 @@ class KStream(KafkaWords, Generic[K, V]):
     ) -> KTable[K, V]:
         """Read the stream as a table."""
         graph = self.graph
-        node_name = name or graph.new_name("KSTREAM-TOTABLE-")
+        node_name = graph.named(name, "", "KSTREAM-TOTABLE-")
         store_name = store or graph.new_store_name("KSTREAM-TOTABLE-")
         stream = self._repartitioned(node_name) if self.is_rekeyed else self
         draft = NodeDraft(
@@ -205,15 +223,20 @@ class KStream(KafkaWords, Generic[K, V]):
         return KTable(graph, draft.name, draft.key_serde, draft.value_serde)
 
     def group_by_key(
-        self, *, key: Serde[Any] | None = None, value: Serde[Any] | None = None
+        self,
+        *,
+        key: Serde[Any] | None = None,
+        value: Serde[Any] | None = None,
+        name: str | None = None,
     ) -> GroupedStream[K, V]:
-        """Group by the key the records have."""
+        """Group by the key the records have; the name is that of a repartition topic."""
         return GroupedStream(
             graph=self.graph,
             node=self.node,
             key_serde=key or self.key_serde,
             value_serde=value or self.value_serde,
             repartitioned=self._repartitioned_node if self.is_rekeyed else None,
+            name=name,
         )
 
     def group_by(
@@ -222,9 +245,10 @@ class KStream(KafkaWords, Generic[K, V]):
         *,
         key: Serde[Any] | None = None,
         value: Serde[Any] | None = None,
+        name: str | None = None,
     ) -> GroupedStream[K2, V]:
-        """Group by a key the selector makes."""
-        return self.select_key(selector).group_by_key(key=key, value=value)
+        """Group by a key the selector makes; the name is also that of a repartition topic."""
+        return self.select_key(selector, name=name).group_by_key(key=key, value=value, name=name)
 
     def join(
         self,
@@ -232,10 +256,11 @@ class KStream(KafkaWords, Generic[K, V]):
         joiner: Callable[[V, V2], R],
         windows: JoinWindows,
         *,
+        store: str | None = None,
         name: str | None = None,
     ) -> "KStream[K, R]":
         """Pairs of records of one key that lie near each other in time."""
-        return self._join_stream(other, joiner, windows, "inner", name)
+        return self._join_stream(other, joiner, windows, "inner", store, name)
 
     def left_join(
         self,
@@ -243,10 +268,11 @@ class KStream(KafkaWords, Generic[K, V]):
         joiner: Callable[[V, V2 | None], R],
         windows: JoinWindows,
         *,
+        store: str | None = None,
         name: str | None = None,
     ) -> "KStream[K, R]":
         """The same; a left record that meets nobody is joined with None once its window is over."""
-        return self._join_stream(other, joiner, windows, "left", name)
+        return self._join_stream(other, joiner, windows, "left", store, name)
 
     def outer_join(
         self,
@@ -254,10 +280,11 @@ class KStream(KafkaWords, Generic[K, V]):
         joiner: Callable[[V | None, V2 | None], R],
         windows: JoinWindows,
         *,
+        store: str | None = None,
         name: str | None = None,
     ) -> "KStream[K, R]":
         """The same, for lonely records of either side."""
-        return self._join_stream(other, joiner, windows, "outer", name)
+        return self._join_stream(other, joiner, windows, "outer", store, name)
 
     def join_table(
         self, table: KTable[K, V2], joiner: Callable[[V, V2], R], *, name: str | None = None
@@ -297,8 +324,8 @@ class KStream(KafkaWords, Generic[K, V]):
         self, supplier: Callable[[], Processor], *stores: str, name: str | None = None
     ) -> "KStream[Any, Any]":
         """Give each record to a processor of the user's, with the named stores of the builder."""
-        stream = self._processed(supplier, stores, name, keeps_key=False)
-        return KStream(self.graph, stream.node, None, None, True)
+        node = self._processed(supplier, stores, name, keeps_key=False)
+        return KStream(self.graph, node, None, None, True)
 
     def process_values(
         self, supplier: Callable[[], Processor], *stores: str, name: str | None = None
@@ -307,8 +334,8 @@ class KStream(KafkaWords, Generic[K, V]):
 
         So the stream stays partitioned by it. A record that goes out under another key fails.
         """
-        stream = self._processed(supplier, stores, name, keeps_key=True)
-        return KStream(self.graph, stream.node, self.key_serde, None, self.is_rekeyed)
+        node = self._processed(supplier, stores, name, keeps_key=True)
+        return KStream(self.graph, node, self.key_serde, None, self.is_rekeyed)
 
     def _processed(
         self,
@@ -317,14 +344,19 @@ class KStream(KafkaWords, Generic[K, V]):
         name: str | None,
         *,
         keeps_key: bool,
-    ) -> "KStream[Any, Any]":
+    ) -> str:
         for store in stores:
             if store not in self.graph.stores:
                 raise TopologyError(f"StateStore {store} is not added yet.")
         kind = "PROCESSVALUES" if keeps_key else "PROCESSOR"
-        stream = self._next(kind, lambda: UserStep(supplier, stores, keeps_key), name)
-        self.graph.drafts[stream.node].stores.extend(stores)
-        return stream
+        # Here, and where topics and buffers are named, Kafka Streams draws no number for a name.
+        draft = NodeDraft(
+            name=name or self.graph.new_name(f"KSTREAM-{kind}-"),
+            parents=[self.node],
+            stores=list(stores),
+            make=lambda d: UserStep(supplier, stores, keeps_key),
+        )
+        return self.graph.add(draft).name
 
     @property
     def _record_type(self) -> RecordType:
@@ -357,7 +389,7 @@ class KStream(KafkaWords, Generic[K, V]):
 
     def _next(self, kind: str, make: Callable[[], RecordStep], name: str | None) -> "KStream[K, V]":
         draft = NodeDraft(
-            name=name or self.graph.new_name(f"KSTREAM-{kind}-"),
+            name=self.graph.named(name, "", f"KSTREAM-{kind}-"),
             parents=[self.node],
             make=lambda d: make(),
         )
@@ -396,6 +428,11 @@ class KStream(KafkaWords, Generic[K, V]):
         return PassOn() if takes_null else KeepKeyed()
 
     def _repartitioned_node(self, prefix: str) -> str:
+        """The source of the repartition topic; a group with a name has one for all that it does."""
+        same = self.graph.drafts.get(f"{prefix}-repartition-filter")
+        if same is not None and same.parents == [self.node]:
+            self.graph.number += 3  # Drawn for sink, filter and source, and not used.
+            return f"{prefix}-repartition-source"
         return self._repartitioned(prefix).node
 
     def _join_stream(
@@ -404,6 +441,7 @@ class KStream(KafkaWords, Generic[K, V]):
         joiner: Callable[..., Any],
         windows: JoinWindows,
         kind: JoinKind,
+        store: str | None,
         name: str | None,
     ) -> "KStream[K, Any]":
         graph = self.graph
@@ -412,7 +450,7 @@ class KStream(KafkaWords, Generic[K, V]):
         )
         if other.is_rekeyed:
             other = other._repartitioned(f"{name}-right" if name else other.node)
-        names, stores, shared = _join_names(graph, kind, name)
+        names, stores, shared = join_names(graph, kind, store, name)
         outer = {"inner": (), "left": (LEFT,), "outer": (RIGHT, LEFT)}[kind]
         for side, parent in enumerate((left.node, other.node)):
             windowed = NodeDraft(name=names[side], parents=[parent], make=lambda d: PassOn())
@@ -477,25 +515,28 @@ class KStream(KafkaWords, Generic[K, V]):
         return KStream(self.graph, stream.node, self.key_serde, None, self.is_rekeyed)
 
 
-def _join_names(graph: Graph, kind: JoinKind, name: str | None) -> tuple[list[str], list[str], str]:
-    """The nodes of a stream-stream join, its two stores, and the store of those who wait.
-
-    A named join still draws numbers for its two sides, because its stores are named after them.
-    """
-    this_kind = "OUTERTHIS" if kind == "outer" else "JOINTHIS"
-    other_kind = "JOINOTHER" if kind == "inner" else "OUTEROTHER"
-    kinds = ("WINDOWED", "WINDOWED", this_kind, other_kind, "MERGE")
-    made = [
-        None if name and part in (0, 1, 4) else graph.new_name(f"KSTREAM-{kind_name}-")
-        for part, kind_name in enumerate(kinds)
-    ]
-    shared = f"KSTREAM-OUTERSHARED-{str(made[2])[-10:]}-store"
-    names = [str(one) for one in made]
-    if name:
-        this = "-outer-this-join" if kind == "outer" else "-this-join"
-        that = "-other-join" if kind == "inner" else "-outer-other-join"
-        names = [name + s for s in ("-this-windowed", "-other-windowed", this, that, "-merge")]
-    return names, [f"{made[2]}-store", f"{made[3]}-store"], shared
+def read_topics(
+    graph: Graph,
+    topics: tuple[str, ...],
+    key: Serde[Any] | None,
+    value: Serde[Any] | None,
+    name: str | None = None,
+    intake: Intake | None = None,
+) -> KStream[Any, Any]:
+    """The records of the topics; a source that reads just these is taken again."""
+    node_name = graph.named(name, "", "KSTREAM-SOURCE-")
+    same = graph.source_of(topics)
+    if same is not None:
+        return KStream(graph, same, key, value)
+    source = NodeDraft(
+        name=node_name,
+        kind="source",
+        topics=list(topics),
+        key_serde=key,
+        value_serde=value,
+        intake=intake,
+    )
+    return KStream(graph, graph.add(source).name, key, value)
 
 
 @dataclass(slots=True)

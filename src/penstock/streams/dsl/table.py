@@ -84,7 +84,7 @@ class KTable(KafkaWords, Generic[K, V]):
         """The changes as a stream: new values, None for a deleted row."""
         from penstock.streams.dsl.stream import KStream
 
-        node_name = name or self.graph.new_name("KTABLE-TOSTREAM-")
+        node_name = self.graph.named(name, "", "KTABLE-TOSTREAM-")
         self.graph.add(NodeDraft(name=node_name, parents=[self.node], make=lambda d: ToStream()))
         return KStream(self.graph, node_name, self.key_serde, self.value_serde)
 
@@ -123,13 +123,13 @@ class KTable(KafkaWords, Generic[K, V]):
     ) -> "GroupedTable[K2, V2]":
         """The rows under other keys, to be added up; a changed row is taken out first."""
         draft = NodeDraft(
-            name=name or self.graph.new_name("KTABLE-SELECT-"),
+            name=self.graph.named(name, "", "KTABLE-SELECT-"),
             parents=[self.node],
             make=lambda d: RegroupRows(mapper),
         )
         self.graph.add(draft)
         self.graph.send_old(self.node)
-        return GroupedTable(self.graph, draft.name, key, value)
+        return GroupedTable(self.graph, draft.name, key, value, name)
 
     def join(
         self,
@@ -171,9 +171,10 @@ class KTable(KafkaWords, Generic[K, V]):
         joiner: Callable[[V, V2], R],
         *,
         store: str | None = None,
+        name: str | None = None,
     ) -> "KTable[K, R]":
         """Each row with the row of the other table that it points to."""
-        return self._join_foreign(other, foreign_key, joiner, store, left=False)
+        return self._join_foreign(other, foreign_key, joiner, store, name, left=False)
 
     def left_join_foreign_key(
         self,
@@ -182,9 +183,10 @@ class KTable(KafkaWords, Generic[K, V]):
         joiner: Callable[[V, V2 | None], R],
         *,
         store: str | None = None,
+        name: str | None = None,
     ) -> "KTable[K, R]":
         """The same; None where it points nowhere."""
-        return self._join_foreign(other, foreign_key, joiner, store, left=True)
+        return self._join_foreign(other, foreign_key, joiner, store, name, left=True)
 
     @property
     def _record_type(self) -> RecordType:
@@ -223,7 +225,7 @@ class KTable(KafkaWords, Generic[K, V]):
         serde: Serde[Any] | None = None,
     ) -> "KTable[K, Any]":
         draft = NodeDraft(
-            name=name or self.graph.new_name(f"KTABLE-{kind}-"),
+            name=self.graph.named(name, "", f"KTABLE-{kind}-"),
             parents=[self.node],
             make=lambda d: MapRows(
                 function=function, has_state=d.has_store, sends_old=d.sends_old, filters=filters
@@ -264,7 +266,7 @@ class KTable(KafkaWords, Generic[K, V]):
         name: str | None,
     ) -> "KTable[K, Any]":
         graph = self.graph
-        merge_name = name or graph.new_name("KTABLE-MERGE-")
+        merge_name = graph.named(name, "", "KTABLE-MERGE-")
         if kind != "inner":
             graph.send_old(self.node)
         if kind == "outer":
@@ -272,9 +274,7 @@ class KTable(KafkaWords, Generic[K, V]):
         sides = []
         for mine, its, part in ((self, other, "this"), (other, self, "other")):
             draft = NodeDraft(
-                name=f"{name}-join-{part}"
-                if name
-                else graph.new_name(f"KTABLE-JOIN{part.upper()}-"),
+                name=graph.named(name, f"-join-{part}", f"KTABLE-JOIN{part.upper()}-"),
                 parents=[mine.node],
                 stores=graph.materialize(its.node),
                 make=lambda d, is_left=part == "this": PairRows(  # type: ignore[misc]
@@ -306,6 +306,7 @@ class KTable(KafkaWords, Generic[K, V]):
         foreign_key: Callable[[Any, Any], Any],
         joiner: Callable[[Any, Any], Any],
         store: str | None,
+        name: str | None,
         *,
         left: bool,
     ) -> "KTable[K, Any]":
@@ -316,9 +317,10 @@ class KTable(KafkaWords, Generic[K, V]):
         value_serde = self.value_serde or graph.default_value
         foreign_serde = other.key_serde or graph.default_key
         part = "KTABLE-FK-JOIN-"
-        asked = graph.new_name(f"{part}SUBSCRIPTION-REGISTRATION-") + "-topic"
+        ask = "-subscription-registration"
+        asked = graph.named(name, ask, f"{part}SUBSCRIPTION-REGISTRATION-") + "-topic"
         asking = NodeDraft(
-            name=graph.new_name(f"{part}SUBSCRIPTION-REGISTRATION-"),
+            name=graph.named(name, f"{ask}-processor", f"{part}SUBSCRIPTION-REGISTRATION-"),
             parents=[self.node],
             make=lambda d: SubscribeRows(
                 foreign_key=foreign_key,
@@ -329,17 +331,18 @@ class KTable(KafkaWords, Generic[K, V]):
             ),
         )
         graph.add(asking)
-        ask_source = self._through(asked, [asking.name], foreign_serde)
-        store_name = graph.new_store_name(f"{part}SUBSCRIPTION-")
+        ask_source = self._through(asked, [asking.name], foreign_serde, name and name + ask)
+        store_name = graph.named(name, "-subscription-store", f"{part}SUBSCRIPTION-STATE-STORE-")
+        worker = f"{part}SUBSCRIPTION-PROCESSOR-"
         receive = NodeDraft(
-            name=graph.new_name(f"{part}SUBSCRIPTION-PROCESSOR-"),
+            name=graph.named(name, "-subscription-receive", worker),
             parents=[ask_source],
             make=lambda d: KeepSubscriptions(),
             key_serde=foreign_serde,
         )
         graph.add_store(graph.add(receive), store_name, "inner")
         answer = NodeDraft(
-            name=graph.new_name(f"{part}SUBSCRIPTION-PROCESSOR-"),
+            name=graph.named(name, "-subscription-join-foreign", worker),
             parents=[receive.name],
             stores=graph.materialize(other.node),
             make=lambda d: AnswerSubscription(),
@@ -347,7 +350,7 @@ class KTable(KafkaWords, Generic[K, V]):
         )
         graph.add(answer)
         tell = NodeDraft(
-            name=graph.new_name(f"{part}SUBSCRIPTION-PROCESSOR-"),
+            name=graph.named(name, "-foreign-join-subscription", worker),
             parents=[other.node],
             stores=[store_name],
             make=lambda d: AnswerSubscribers(),
@@ -355,10 +358,12 @@ class KTable(KafkaWords, Generic[K, V]):
             key_serde=foreign_serde,
         )
         graph.add(tell)
-        answered = graph.new_name(f"{part}SUBSCRIPTION-RESPONSE-") + "-topic"
-        answer_source = self._through(answered, [answer.name, tell.name], key_serde)
+        reply, kind = "-subscription-response", f"{part}SUBSCRIPTION-RESPONSE-"
+        answered = graph.named(name, reply, kind) + "-topic"
+        tellers = [answer.name, tell.name]
+        answer_source = self._through(answered, tellers, key_serde, name and name + reply)
         resolve = NodeDraft(
-            name=graph.new_name(f"{part}SUBSCRIPTION-RESPONSE-RESOLVER-PROCESSOR-"),
+            name=graph.named(name, f"{reply}-resolver", f"{kind}RESOLVER-PROCESSOR-"),
             parents=[answer_source],
             stores=graph.materialize(self.node),
             make=lambda d: ResolveAnswer(joiner=joiner, left=left, value_serde=value_serde),
@@ -366,7 +371,7 @@ class KTable(KafkaWords, Generic[K, V]):
         )
         graph.add(resolve)
         output = NodeDraft(
-            name=graph.new_name(f"{part}OUTPUT-"),
+            name=graph.named(name, "-result", f"{part}OUTPUT-"),
             parents=[resolve.name],
             make=lambda d: KeepRows(has_state=d.has_store, sends_old=d.sends_old),
             key_serde=key_serde,
@@ -377,10 +382,12 @@ class KTable(KafkaWords, Generic[K, V]):
             graph.materialize(output.name)
         return KTable(graph, output.name, self.key_serde, None)
 
-    def _through(self, topic: str, parents: list[str], key_serde: Serde[Any]) -> str:
+    def _through(
+        self, topic: str, parents: list[str], key_serde: Serde[Any], name: str | None
+    ) -> str:
         graph = self.graph
         sink = NodeDraft(
-            name=graph.new_name("KTABLE-SINK-"),
+            name=graph.named(name, "-sink", "KTABLE-SINK-"),
             kind="sink",
             parents=parents,
             topics=[topic],
@@ -388,7 +395,7 @@ class KTable(KafkaWords, Generic[K, V]):
         )
         graph.add(sink)
         source = NodeDraft(
-            name=graph.new_name("KTABLE-SOURCE-"),
+            name=graph.named(name, "-source", "KTABLE-SOURCE-"),
             kind="source",
             topics=[topic],
             key_serde=key_serde,
@@ -411,6 +418,7 @@ class GroupedTable(KafkaWords, Generic[K, V]):
     node: str
     key_serde: Serde[Any] | None = None
     value_serde: Serde[Any] | None = None
+    name: str | None = None  # Of the repartition topic; None: it is named after the store.
 
     def count(self, *, store: str | None = None, name: str | None = None) -> KTable[K, int]:
         """How many rows each group has."""
@@ -531,22 +539,31 @@ class GroupedTable(KafkaWords, Generic[K, V]):
     ) -> KTable[K, Any]:
         graph = self.graph
         store_name = store or graph.new_store_name("KTABLE-AGGREGATE-")
-        sink_name = f"{name}-sink" if name else graph.new_name("KSTREAM-SINK-")
-        source_name = f"{name}-source" if name else graph.new_name("KSTREAM-SOURCE-")
-        node_name = name or graph.new_name(f"KTABLE-{kind}-")
-        topic = f"{store_name}-repartition"
+        sink_name = graph.named(name, "-sink", "KSTREAM-SINK-")
+        source_name = graph.named(name, "-source", "KSTREAM-SOURCE-")
+        node_name = graph.named(name, "", f"KTABLE-{kind}-")
+        topic = f"{self.name or store_name}-repartition"
         serde = self.key_serde
-        sink = NodeDraft(name=sink_name, kind="sink", parents=[self.node], topics=[topic])
-        sink.key_serde = serde
-        graph.add(sink)
-        graph.add(NodeDraft(name=source_name, kind="source", topics=[topic], key_serde=serde))
-        graph.internal_topics.add(topic)
         draft = NodeDraft(
             name=node_name,
-            parents=[source_name],
+            parents=[self._regrouped(topic, sink_name, source_name)],
             make=make,
             key_serde=serde,
             value_serde=row_serde or value_serde,
         )
         graph.add_store(graph.add(draft), store_name, "rows")
         return KTable(graph, node_name, serde, value_serde)
+
+    def _regrouped(self, topic: str, sink_name: str, source_name: str) -> str:
+        """The source of the repartition topic; a group with a name has one for all that it does."""
+        graph = self.graph
+        for one in graph.drafts.values():
+            if one.topics == [topic] and one.parents == [self.node]:
+                return graph.source_of((topic,)) or source_name
+        sink = NodeDraft(name=sink_name, kind="sink", parents=[self.node], topics=[topic])
+        source = NodeDraft(name=source_name, kind="source", topics=[topic])
+        sink.key_serde = source.key_serde = self.key_serde
+        graph.add(sink)
+        graph.add(source)
+        graph.internal_topics.add(topic)
+        return source_name

@@ -66,6 +66,14 @@ class Graph:
         self.number += 1
         return name
 
+    def named(self, name: str | None, suffix: str, prefix: str) -> str:
+        """A part of an operation: the operation's name with a suffix, or one that is drawn.
+
+        Kafka Streams draws a number also where it does not use it, so that a name changes no other.
+        """
+        drawn = self.new_name(prefix)
+        return drawn if name is None else name + suffix
+
     def new_store_name(self, prefix: str) -> str:
         """`KSTREAM-AGGREGATE-STATE-STORE-0000000002`."""
         return self.new_name(f"{prefix}STATE-STORE-")

@@ -57,6 +57,8 @@ KAFKA_OPTIONS = {
     "Printed": "toFile toSysOut withKeyValueMapper withLabel withName",
     "EmitStrategy": "onWindowClose onWindowUpdate",
     "UnlimitedWindows": "of startOn",
+    "ValueMapperWithKey": "apply",
+    "ValueJoinerWithKey": "apply",
 }
 
 

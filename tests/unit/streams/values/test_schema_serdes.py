@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from pyspark import cloudpickle
 from tests.unit.schemas.protos import shop_set
 
 from penstock.schemas.errors import SchemaError, UnknownSchema
 from penstock.schemas.lookup import SchemaKind, StoredSchema
+from penstock.schemas.registry_client import RegistryClient
 from penstock.streams import BYTES, Serde, SerdeError, StreamsBuilder, TestDriver
 from penstock.streams.values.schema_serdes import (
     avro,
@@ -157,3 +159,23 @@ def test_a_schema_of_another_kind_is_refused_at_once() -> None:
 )
 def test_none_stays_a_tombstone_without_a_header(serde: Serde[Any]) -> None:
     assert (serde.serialize(None), serde.deserialize(None)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("serde", "data"),
+    [
+        (avro(Known(), AVRO_NEW), b"\x00\x00\x00\x00\x08\x06\x02a"),
+        (protobuf(Known(), SHOP), b"\x00\x00\x00\x01\x2c\x00\x08\x01"),
+        (json_with_schema(Known(), JSON_SCHEMA), b'\x00\x00\x00\x00\x09{"cents":3}'),
+    ],
+    ids=lambda one: str(getattr(one, "name", "")),
+)
+def test_a_serde_that_was_used_does_the_same_in_a_worker(serde: Serde[Any], data: bytes) -> None:
+    serde.deserialize(data)
+    there = cloudpickle.loads(cloudpickle.dumps(serde))
+    assert there.serialize(there.deserialize(data)) == data
+
+
+def test_a_registry_travels_with_a_serde_and_forgets_what_it_knew() -> None:
+    client = cloudpickle.loads(cloudpickle.dumps(RegistryClient("http://nowhere:1")))
+    assert client.urls == ("http://nowhere:1",)

@@ -1,5 +1,7 @@
 """Topologies that cannot be are refused while they are built, with the reason."""
 
+import re
+
 import pytest
 
 from penstock.streams import Processor, StreamsBuilder, TopologyError
@@ -46,3 +48,8 @@ def test_a_topology_without_a_source_is_refused() -> None:
         StreamsBuilder().build()
     with pytest.raises(TopologyError, match="needs a topic"):
         StreamsBuilder().stream()
+
+
+def test_a_pattern_of_topics_is_refused_with_the_reason() -> None:
+    with pytest.raises(TopologyError, match="takes no pattern: what an application reads is"):
+        StreamsBuilder().stream(re.compile("orders-.*"))  # type: ignore[arg-type]

@@ -8,7 +8,14 @@ import random
 import pytest
 from tests.conftest import IS_LONG
 from tests.support.streams_host import ListHost
-from tests.support.streams_scripts import TOPOLOGIES, built, hex_of, played, random_script
+from tests.support.streams_scripts import (
+    MORE_TOMBSTONES,
+    TOPOLOGIES,
+    built,
+    hex_of,
+    played,
+    random_script,
+)
 
 SEEDS = range(200 if IS_LONG else 4)
 
@@ -18,9 +25,7 @@ def inputs(name: str) -> set[str]:
     return {t for node in topology.sources for t in node.topics} - topology.internal_topics
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(TOPOLOGIES) - {"foreign_key"})
-)  # It sends more tombstones.
+@pytest.mark.parametrize("name", sorted(set(TOPOLOGIES) - MORE_TOMBSTONES))
 def test_batches_and_restarts_change_nothing(name: str) -> None:
     for seed in SEEDS:
         script = [step for step in random_script(name, seed) if step[0] == "P"]
@@ -39,7 +44,7 @@ def test_batches_and_restarts_change_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-@pytest.mark.parametrize("name", ["foreign_key", "foreign_key_left"])
+@pytest.mark.parametrize("name", ["foreign_key", "foreign_key_left", "foreign_key_named"])
 def test_a_foreign_key_join_ends_with_the_same_table_however_it_is_cut(
     name: str, partitions: int
 ) -> None:

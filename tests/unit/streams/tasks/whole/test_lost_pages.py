@@ -6,12 +6,19 @@ from pathlib import Path
 import pytest
 from tests.conftest import IS_LONG
 from tests.support.streams_host import ListHost
-from tests.support.streams_scripts import TOPOLOGIES, built, hex_of, played, random_script
+from tests.support.streams_scripts import (
+    MORE_TOMBSTONES,
+    TOPOLOGIES,
+    built,
+    hex_of,
+    played,
+    random_script,
+)
 
 SEEDS = range(60 if IS_LONG else 3)
 
 
-@pytest.mark.parametrize("name", sorted(set(TOPOLOGIES) - {"foreign_key"}))
+@pytest.mark.parametrize("name", sorted(set(TOPOLOGIES) - MORE_TOMBSTONES))
 def test_pages_made_anew_from_topics_change_nothing(name: str, tmp_path: Path) -> None:
     """Each record is a batch, and pages are lost between some of them."""
     for seed in SEEDS:
@@ -28,7 +35,7 @@ def test_pages_made_anew_from_topics_change_nothing(name: str, tmp_path: Path) -
         assert found == played(name, script), f"seed {seed}"
 
 
-@pytest.mark.parametrize("name", ["foreign_key", "foreign_key_left"])
+@pytest.mark.parametrize("name", ["foreign_key", "foreign_key_left", "foreign_key_named"])
 def test_a_foreign_key_join_of_several_partitions_ends_right(name: str, tmp_path: Path) -> None:
     for seed in SEEDS:
         script = [step for step in random_script(name, seed) if step[0] == "P"]

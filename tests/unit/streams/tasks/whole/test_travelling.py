@@ -6,12 +6,17 @@ import pytest
 from pyspark import cloudpickle
 from tests.support import streams_scripts
 from tests.support.streams_host import ListHost
-from tests.support.streams_scripts import TOPOLOGIES, built, hex_of, played, random_script
+from tests.support.streams_scripts import (
+    MORE_TOMBSTONES,
+    TOPOLOGIES,
+    built,
+    hex_of,
+    played,
+    random_script,
+)
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(TOPOLOGIES) - {"foreign_key"})
-)  # It sends more tombstones.
+@pytest.mark.parametrize("name", sorted(set(TOPOLOGIES) - MORE_TOMBSTONES))
 def test_a_stage_does_the_same_after_a_journey(name: str) -> None:
     cloudpickle.register_pickle_by_value(sys.modules[streams_scripts.__name__])
     host = ListHost(built(name))
