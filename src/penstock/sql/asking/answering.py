@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from penstock.errors import ConfigError
 from penstock.schemas.errors import SchemaError
 from penstock.sql.analysis.durations import duration_ms
 from penstock.sql.analysis.inserting import RowValues, analyse_insert_row
@@ -47,6 +48,7 @@ from penstock.sql.running.ports import (
     WrittenRecord,
 )
 from penstock.sql.running.scope import RequestScope
+from penstock.sql.service.settings import check_property
 from penstock.streams import SerdeError
 
 _ASSERT_MS = 1_000
@@ -86,6 +88,8 @@ class StatementAnswers:
                 "The following statement types should be issued to the websocket endpoint "
                 "'/query': SELECT, PRINT"
             )
+        if isinstance(statement, SetProperty):
+            refuse_value(statement)
         if isinstance(statement, SetProperty | SetVariable) and not _is_for_all(statement):
             return catalog, scope.after(statement)
         if isinstance(statement, InsertRow):
@@ -347,6 +351,16 @@ class StatementAnswers:
         except SchemaError:
             return False
         return True
+
+
+def refuse_value(statement: SetProperty) -> None:
+    """StatementRefused for a property with a value that it cannot have."""
+    if statement.value is None:
+        return
+    try:
+        check_property(statement.name, statement.value)
+    except ConfigError as error:
+        raise StatementRefused(str(error), place=statement.at) from None
 
 
 def topic_fault(statement: AssertTopic, found: TopicShape | None) -> str | None:
