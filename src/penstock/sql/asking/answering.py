@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from penstock.errors import ConfigError
 from penstock.schemas.errors import SchemaError
 from penstock.sql.analysis.durations import duration_ms
 from penstock.sql.analysis.inserting import RowValues, analyse_insert_row
@@ -39,8 +40,15 @@ from penstock.sql.language.statements import (
     Statement,
 )
 from penstock.sql.running.engine import SqlEngine
-from penstock.sql.running.ports import QueryHealth, RecordWriter, TopicPort, WrittenRecord
+from penstock.sql.running.ports import (
+    QueryHealth,
+    RecordWriter,
+    TopicPort,
+    TopicShape,
+    WrittenRecord,
+)
 from penstock.sql.running.scope import RequestScope
+from penstock.sql.service.settings import check_property
 from penstock.streams import SerdeError
 
 _ASSERT_MS = 1_000
@@ -80,6 +88,8 @@ class StatementAnswers:
                 "The following statement types should be issued to the websocket endpoint "
                 "'/query': SELECT, PRINT"
             )
+        if isinstance(statement, SetProperty):
+            refuse_value(statement)
         if isinstance(statement, SetProperty | SetVariable) and not _is_for_all(statement):
             return catalog, scope.after(statement)
         if isinstance(statement, InsertRow):
@@ -299,12 +309,15 @@ class StatementAnswers:
         return self.engine.planner(catalog).plan(query).describe()
 
     def _assert_topic(self, statement: AssertTopic, text: str) -> Document:
+        fault: str | None = None
+
         def holds() -> bool:
-            return (self.topics.find(statement.topic) is not None) == statement.exists
+            nonlocal fault
+            fault = topic_fault(statement, self.topics.find(statement.topic))
+            return fault is None
 
         if not _within(statement.timeout, holds):
-            word = "does not exist" if statement.exists else "exists"
-            raise StatementRefused(f"Topic {statement.topic} {word}", place=statement.at)
+            raise StatementRefused(fault or "", place=statement.at)
         return entities.entity(
             "assert_topic", text, topicName=statement.topic, exists=statement.exists
         )
@@ -338,6 +351,35 @@ class StatementAnswers:
         except SchemaError:
             return False
         return True
+
+
+def refuse_value(statement: SetProperty) -> None:
+    """StatementRefused for a property with a value that it cannot have."""
+    if statement.value is None:
+        return
+    try:
+        check_property(statement.name, statement.value)
+    except ConfigError as error:
+        raise StatementRefused(str(error), place=statement.at) from None
+
+
+def topic_fault(statement: AssertTopic, found: TopicShape | None) -> str | None:
+    """What is not as ASSERT TOPIC says; of one that must not be there, properties say nothing."""
+    name = statement.topic
+    if not statement.exists:
+        return None if found is None else f"Topic {name} exists"
+    if found is None:
+        return f"Topic {name} does not exist"
+    known = {"PARTITIONS": found.partitions, "REPLICAS": found.replication}
+    for part, literal in statement.properties.items():
+        if part not in known:
+            return f"Cannot assert unknown topic property: {part}"
+        if known[part] != literal.value:
+            return (
+                f"Mismatched configuration for topic {name}: For config {part.lower()}, "
+                f"expected {literal.value} got {known[part]}"
+            )
+    return None
 
 
 def _is_of_connect(statement: Statement) -> bool:

@@ -165,7 +165,10 @@ def _source_grids(source: Any) -> list[Grid]:
         Grid(
             title=f"Name                 : {source['name']}",
             names=("Field", "Type"),
-            rows=tuple((str(f["name"]), _field_type(f, is_table)) for f in source["fields"]),
+            rows=tuple(
+                (str(f["name"]), _field_type(f, is_table) + _window(f, source))
+                for f in source["fields"]
+            ),
         )
     ]
     if not source.get("extended"):
@@ -188,12 +191,30 @@ def _source_grids(source: Any) -> list[Grid]:
 
 
 def _field_type(field: Any, is_table: bool) -> str:
-    role = {"KEY": " (primary key)" if is_table else " (key)", "HEADER": " (headers)"}
+    header = field.get("headerKey")
+    role = {
+        "KEY": " (primary key)" if is_table else " (key)",
+        "HEADER": " (headers)" if header is None else f" (header('{header}'))",
+    }
     return type_text(field["schema"]) + role.get(str(field.get("type") or ""), "")
 
 
+def _window(field: Any, source: Any) -> str:
+    """A key of a windowed source tells its window."""
+    kind = source.get("windowType")
+    return f" (Window type: {kind})" if kind and field.get("type") == "KEY" else ""
+
+
 def _query(document: Any) -> list[Grid]:
-    query = document["queryDescription"]
+    return _query_grids(document["queryDescription"])
+
+
+def _query_descriptions(document: Any) -> list[Grid]:
+    found = [grid for one in document["queryDescriptions"] for grid in _query_grids(one)]
+    return found or [Grid(names=("Query ID", "Query Type", "Status"))]
+
+
+def _query_grids(query: Any) -> list[Grid]:
     lines = []
     for title, key in (("ID", "id"), ("Query Type", "queryType"), ("SQL", "statementText"),
                        ("State", "state")):  # fmt: skip
@@ -254,6 +275,19 @@ def _connector_description(document: Any) -> list[Grid]:
     return grids
 
 
+def _topic_asserted(document: Any) -> list[Grid]:
+    return [Grid(text=f"Topic {document['topicName']} {_existence(document)}.")]
+
+
+def _schema_asserted(document: Any) -> list[Grid]:
+    named = [f"{part} {document[part]}" for part in ("subject", "id") if document.get(part)]
+    return [Grid(text=f"Schema with {' '.join(named)} {_existence(document)}.")]
+
+
+def _existence(document: Any) -> str:
+    return "exists" if document["exists"] else "does not exist"
+
+
 def _message(document: Any) -> list[Grid]:
     return [Grid(text=_text(document.get("message")))]
 
@@ -271,6 +305,9 @@ GRIDS: Final[dict[str, Callable[[Any], list[Grid]]]] = {
     "sourceDescription": _source,
     "source_descriptions": _sources,
     "queryDescription": _query,
+    "queryDescriptions": _query_descriptions,
+    "assert_topic": _topic_asserted,
+    "assert_schema": _schema_asserted,
     "type_list": _types,
     "variables": _variables,
     "connector_description": _connector_description,

@@ -56,15 +56,17 @@ def text_of(token: str) -> str:
 
 
 class Word(str):
-    """A name, and where it stands."""
+    """A name, where it stands, and how it is written there without quotes."""
 
-    __slots__ = ("at",)
+    __slots__ = ("as_written", "at")
     at: Place | None
+    as_written: str
 
 
-def _word(text: str, at: Place | None) -> Word:
+def _word(text: str, at: Place | None, as_written: str | None = None) -> Word:
     made = Word(text)
     made.at = at
+    made.as_written = text if as_written is None else as_written
     return made
 
 
@@ -83,7 +85,8 @@ class ExpressionBuilder:
 
     @rule
     def name(self, at: Place, word: str) -> Word:
-        return _word(name_of(word), at)
+        name = name_of(word)
+        return _word(name, at, word if word.upper() == name else name)
 
     alias = name
 

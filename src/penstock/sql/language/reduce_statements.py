@@ -178,9 +178,12 @@ class StatementBuilder(QueryBuilder):
 
     @rule
     def topic(self, _at: Place, name: str) -> str:
-        return str(name) if isinstance(name, Word) else text_of(name)
+        """Of PRINT: topics differ by case, so a name without quotes keeps the one it has."""
+        return name.as_written if isinstance(name, Word) else text_of(name)
 
-    subject = topic
+    @rule
+    def subject(self, _at: Place, name: str) -> str:
+        return str(name) if isinstance(name, Word) else text_of(name)
 
     @rule
     def id(self, at: Place, number: str) -> int:

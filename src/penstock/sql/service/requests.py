@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from penstock.errors import ConfigError
 from penstock.http.bodies import read_body
 from penstock.http.errors import HttpError
 from penstock.http.handlers import Request
@@ -13,6 +14,7 @@ from penstock.sql.language.parse import parse_one
 from penstock.sql.language.statements import Statement
 from penstock.sql.language.variables import substitute
 from penstock.sql.running.scope import RequestScope
+from penstock.sql.service.settings import check_property
 
 BAD_REQUEST = 40000
 BAD_STATEMENT = 40001
@@ -68,7 +70,7 @@ def sql_request(document: Mapping[str, Any], *, text: str, properties: str) -> S
     return SqlRequest(
         text=statements,
         scope=RequestScope(
-            properties=_texts(document, properties),
+            properties=_checked(_texts(document, properties)),
             variables=_texts(document, "sessionVariables"),
         ),
         sequence_number=number,
@@ -87,6 +89,15 @@ def _texts(document: Mapping[str, Any], name: str) -> dict[str, str]:
     if not isinstance(found, dict):
         raise MalformedRequest(f"{name} must be an object.")
     return {str(key): _text(value) for key, value in found.items() if value is not None}
+
+
+def _checked(properties: dict[str, str]) -> dict[str, str]:
+    for name, value in properties.items():
+        try:
+            check_property(name, value)
+        except ConfigError as error:
+            raise MalformedRequest(str(error)) from None
+    return properties
 
 
 def _text(value: Any) -> str:

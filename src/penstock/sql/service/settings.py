@@ -23,6 +23,7 @@ from penstock.http.access import (
     read_tls,
 )
 from penstock.security.tls.contexts import TlsSettings
+from penstock.streams.running.settings import streams_settings
 
 SQL_DEFAULTS: Final = {
     "listeners": "http://127.0.0.1:8088",
@@ -211,6 +212,13 @@ def query_settings(properties: Mapping[str, str]) -> dict[str, str]:
     """What of some properties is said to queries, in Kafka Streams' names."""
     found = {name.removeprefix(_STREAMS): value for name, value in properties.items()}
     return {name: value for name, value in found.items() if name in _QUERY_SETTINGS}
+
+
+def check_property(name: str, value: str) -> None:
+    """ConfigError for a value that no query could go by: it would be left out without a word."""
+    streams_settings(
+        {"application.id": "any", "bootstrap.servers": "any", **query_settings({name: value})}
+    )
 
 
 def _service_id(text: str) -> str:

@@ -11,7 +11,13 @@ from penstock.sql.language import expressions as x
 from penstock.sql.language.parse import DEPTH_MAX, STATEMENT_TOKENS_MAX, parse, parse_one
 from penstock.sql.language.place import Place, SqlSyntaxError
 from penstock.sql.language.queries import Duration, Select, Selected, Tumbling
-from penstock.sql.language.statements import ColumnElement, CreateAs, CreateSource, InsertRow
+from penstock.sql.language.statements import (
+    ColumnElement,
+    CreateAs,
+    CreateSource,
+    InsertRow,
+    PrintTopic,
+)
 from penstock.sql.language.types import ArrayType, MapType, NamedType, StructType
 from penstock.sql.language.words import SOFT
 
@@ -35,6 +41,16 @@ def test_columns_have_types_and_roles() -> None:
         name="S",
         columns=(ColumnElement("ID", NamedType("INT"), "KEY"), ColumnElement("A", nested)),
         properties={"N": x.Literal(-1)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "topic"),
+    [("Clicks", "Clicks"), ("'Clicks'", "Clicks"), ("`a-B`", "a-B"), ("Topics", "Topics")],
+)
+def test_a_topic_that_is_printed_keeps_its_case(written: str, topic: str) -> None:
+    assert parse_one(f"PRINT {written} FROM BEGINNING") == PrintTopic(
+        topic=topic, is_from_beginning=True
     )
 
 

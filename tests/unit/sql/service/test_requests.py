@@ -25,6 +25,8 @@ def test_properties_and_variables_become_texts() -> None:
         {"ksql": 1},
         {"ksql": "", "streamsProperties": []},
         {"ksql": "", "streamsProperties": {"a": []}},
+        {"ksql": "", "streamsProperties": {"auto.offset.reset": "earlist"}},
+        {"ksql": "", "streamsProperties": {"ksql.streams.commit.interval.ms": "soon"}},
         {"ksql": "", "commandSequenceNumber": "1"},
         {"ksql": "", "commandSequenceNumber": True},
     ],
