@@ -32,7 +32,7 @@ NODE_PACKAGES = {
     "lz4-napi": "2.10.0",
     "zstd-codec": "0.1.5",
 }
-# Servers that connectors are tested against: Debian's package, and where its program lies.
+# Servers that tests talk to: Debian's package, and where its program lies.
 # Installing one may start it, so only CI does that by itself; elsewhere what is installed is used.
 SERVERS = {
     "postgresql": ("postgresql", "/usr/lib/postgresql/*/bin/postgres"),
@@ -40,6 +40,7 @@ SERVERS = {
     "mosquitto": ("mosquitto", "/usr/sbin/mosquitto"),
     "redis": ("redis-server", "/usr/bin/redis-server"),
     "rabbitmq": ("rabbitmq-server", "/usr/sbin/rabbitmq-server"),
+    "kerberos": ("krb5-admin-server", "/usr/sbin/kadmin.local"),  # Brings krb5kdc along.
 }
 # Each set is a folder of jars in .cache/java: an Apache Kafka that can serve, or a client alone.
 JAR_SETS = {
@@ -165,7 +166,7 @@ def fetch_kcat() -> str:
 
 
 def fetch_server(name: str) -> str:
-    """A server that connectors are tested against; the path of its program."""
+    """A server that tests talk to; the path of its program."""
     package, program = SERVERS[name]
     if not (found := installed(program)):
         if not os.environ.get("CI"):
@@ -194,10 +195,10 @@ def apt_install(package: str) -> None:
 
 
 def fetch_gssapi() -> str:
-    """Kerberos for Python (`penstock[kerberos]`), where the system has the headers for it."""
+    """Kerberos for Python (`penstock[kerberos]`), built with Debian's headers for it."""
     if importlib.util.find_spec("gssapi") is None:
         if shutil.which("krb5-config") is None:
-            raise Unavailable("krb5-config is not installed (Debian: libkrb5-dev)")
+            apt_install("libkrb5-dev")
         constraints = ["-c", str(ROOT / "constraints.txt")]
         run([sys.executable, "-m", "pip", "install", "-q", *constraints, "gssapi"])
     return str(CACHE)
