@@ -15,6 +15,7 @@ from penstock.connect.connectors.changes.envelope import (
     CapturedTable,
     captured_table,
 )
+from penstock.connect.connectors.changes.fitting import reader_for
 from penstock.connect.connectors.mysql.column_types import ColumnFacts, codec_of
 from penstock.connect.connectors.mysql.settings import BinlogSettings
 from penstock.connect.values.schema import (
@@ -123,14 +124,9 @@ def table_of(
         codec = codec_of(facts, settings.modes)
         if codec.zero is not None and not facts.is_nullable:
             zeros.append((len(captured), codec.zero))
-        captured.append(
-            CapturedColumn(
-                name=facts.name,
-                schema=codec.schema.as_optional() if facts.is_nullable else codec.schema,
-                read=codec.read,
-                place=at,
-            )
-        )
+        schema = codec.schema.as_optional() if facts.is_nullable else codec.schema
+        read = reader_for(schema, codec.read)
+        captured.append(CapturedColumn(name=facts.name, schema=schema, read=read, place=at))
     made = captured_table(
         label=f"{database}.{name}",
         topic=settings.topic(database, name),

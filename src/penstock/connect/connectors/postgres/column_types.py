@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from penstock.connect.connectors.changes.decimals import DecimalMode, Reader, decimal_codec
+from penstock.connect.connectors.changes.fitting import reader_for
 from penstock.connect.connectors.changes.settings import BinaryMode, TimeMode
 from penstock.connect.connectors.changes.temporal import (
     connect_date,
@@ -124,12 +125,13 @@ def _item(found: re.Match[str]) -> str | None:
 
 
 def _array_codec(items: ColumnCodec) -> ColumnCodec:
-    read = items.read
+    schema = items.schema.as_optional()
+    read = reader_for(schema, items.read)
 
     def read_all(text: str) -> list[Any]:
         return [None if one is None else read(one) for one in array_items(text)]
 
-    return ColumnCodec(array_schema(items.schema.as_optional()), read_all)
+    return ColumnCodec(array_schema(schema), read_all)
 
 
 def _named(kind: SchemaType, name: str, **parameters: str) -> Schema:

@@ -14,6 +14,7 @@ from penstock.connect.connectors.changes.envelope import (
     CapturedTable,
     captured_table,
 )
+from penstock.connect.connectors.changes.fitting import reader_for
 from penstock.connect.connectors.postgres.column_types import PgType, codec_of
 from penstock.connect.connectors.postgres.pgoutput import RelationTold, SentColumn
 from penstock.connect.connectors.postgres.settings import CaptureSettings
@@ -153,10 +154,11 @@ def _column(
     codec = codec_of(type_of(sent.type_oid), sent.modifier, settings.modes)
     not_null = any(one.name == sent.name and one.not_null for one in catalog.columns)
     is_always_sent = sent.name in key or (relation.identity == "f" and not_null)
+    schema = codec.schema if is_always_sent else codec.schema.as_optional()
     return CapturedColumn(
         name=sent.name,
-        schema=codec.schema if is_always_sent else codec.schema.as_optional(),
-        read=codec.read,
+        schema=schema,
+        read=reader_for(schema, codec.read),
         unsent=_placeholder(codec.schema, settings),
         place=at,
     )
