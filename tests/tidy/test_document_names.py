@@ -11,9 +11,8 @@ import pytest
 from penstock.cli.main import TOOLS
 from penstock.config.broker import BROKER_SETTINGS
 from penstock.config.topic import TOPIC_SETTINGS
-from penstock.connect.columnar.lane import SETTING as LANE
 from penstock.connect.plugins.lookup import PluginKind
-from penstock.connect.settings import OWN_SETTINGS
+from penstock.connect.settings import LANE, OWN_SETTINGS
 from penstock.sql.service.settings import SPARK_CONF, SQL_DEFAULTS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -85,6 +85,7 @@ _DEFAULTS = {
     "penstock.connect.tasks.max": "64",
     "penstock.connect.restart.failed": "true",
 }
+LANE = "penstock.lane"  # Of a connector: which way its records take (columnar/lane.py).
 OWN_SETTINGS = frozenset(name for name in _DEFAULTS if name.startswith("penstock."))
 _SWITCH = {"true": True, "false": False}
 _SUPPORT = ("disabled", "preparing", "enabled")

@@ -10,10 +10,10 @@ from typing import Final
 
 from penstock.connect.columnar.contract import ColumnarSinkTask, ColumnarSourceTask
 from penstock.connect.plugins.contract import SourceTask
+from penstock.connect.settings import LANE
 from penstock.errors import ConfigError, PenstockError
 from penstock.spark.sink.settings import SinkSettings, sink_settings
 
-SETTING: Final = "penstock.lane"
 _TRANSACTION_MS: Final = "60000"  # Kafka's default for a producer, as in the ordinary lane.
 # What only librdkafka's clients or plug-ins can do.
 _CONSUMER_PLUGINS: Final = ("interceptor.classes", "key.deserializer", "value.deserializer")
@@ -29,12 +29,12 @@ class TaskLane(StrEnum):
 
 def wanted_lane(config: Mapping[str, str]) -> TaskLane:
     """The word of a configuration; ConfigError for one that is none."""
-    word = config.get(SETTING, TaskLane.AUTO).strip().lower()
+    word = config.get(LANE, TaskLane.AUTO).strip().lower()
     try:
         return TaskLane(word)
     except ValueError:
         raise ConfigError(
-            f"Invalid value {config[SETTING]} for configuration {SETTING}: String must be one of"
+            f"Invalid value {config[LANE]} for configuration {LANE}: String must be one of"
             f" {', '.join(TaskLane)}"
         ) from None
 
@@ -51,7 +51,7 @@ def takes_columns(
         return False
     reason = refusal(kind, config, client, exactly_once=exactly_once)
     if reason is not None and wanted is TaskLane.COLUMNAR:
-        raise ConfigError(f"{SETTING}=columnar is not possible: {reason}")
+        raise ConfigError(f"{LANE}=columnar is not possible: {reason}")
     return reason is None
 
 

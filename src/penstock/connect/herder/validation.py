@@ -17,7 +17,7 @@ from penstock.connect.plugins.contract import ExactlyOnceSupport, SourceConnecto
 from penstock.connect.plugins.libraries import missing_libraries
 from penstock.connect.plugins.lookup import PluginKind, find_plugin, load_plugin
 from penstock.connect.running.topic_creation import GROUPS, topic_rules
-from penstock.connect.settings import WorkerSettings
+from penstock.connect.settings import LANE, WorkerSettings
 from penstock.errors import ConfigError
 
 
@@ -49,7 +49,8 @@ class ConnectorChecks:
         absent = [("connector.class", sentence) for sentence in missing_libraries(kind)]
         for name, sentence in [*absent, *extra, *_steps(config)]:
             found = found.with_error(name, sentence)
-        return found + CheckedConfig(values=self._refused_overrides(config), groups=())
+        own = (*self._refused_overrides(config), *self._lane(kind, config))
+        return found + CheckedConfig(values=own, groups=())
 
     def document(self, plugin: str, config: Mapping[str, str]) -> dict[str, Any]:
         """What `PUT /connector-plugins/x/config/validate` answers."""
@@ -91,6 +92,29 @@ class ConnectorChecks:
             for name, text in config.items()
             if (sentence := self._settings.refused_override(name)) is not None
         )
+
+    def _lane(self, kind: Any, config: Mapping[str, str]) -> tuple[CheckedValue, ...]:
+        """The lane, where one is asked for: Apache's definitions do not have the setting."""
+        if LANE not in config:
+            return ()
+        from penstock.connect.columnar.lane import takes_columns
+
+        is_source = issubclass(kind, SourceConnector)
+        role = "producer" if is_source else "consumer"
+        errors: tuple[str, ...] = ()
+        try:
+            takes_columns(
+                kind.task_class(),
+                config,
+                self._settings.client_for(role, config, role),
+                exactly_once=is_source and self._settings.exactly_once_sources,
+            )
+        except ConfigError as error:
+            errors = (str(error),)
+        entry = ConfigEntry(
+            LANE, ConfigType.STRING, "auto", Importance.LOW, "auto, columnar or ordinary."
+        )
+        return (CheckedValue(entry=entry, value=config[LANE], errors=errors),)
 
     def _source(self, kind: Any, config: Mapping[str, str]) -> list[tuple[str, str]]:
         found = self._exactly_once(kind, config)

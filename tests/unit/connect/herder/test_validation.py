@@ -32,6 +32,16 @@ def test_a_policy_names_what_a_connector_may_not_change() -> None:
     assert sorted(errors(config, **{POLICY: "None"})) == [acks, login]
 
 
+def test_a_lane_that_there_is_not_or_that_cannot_be_taken_is_refused() -> None:
+    lane = "penstock.lane"
+    assert errors({lane: "columnar"}) == {}
+    (sentence,) = errors({lane: "fast"})[lane]
+    assert "auto, columnar, ordinary" in sentence
+    needs_records = {lane: "columnar", "transforms": "t", "transforms.t.type": "x:Y"}
+    (sentence,) = errors(needs_records)[lane]
+    assert sentence == "penstock.lane=columnar is not possible: transforms take single records."
+
+
 def test_rules_for_new_topics_are_looked_at() -> None:
     config = {"topic.creation.default.partitions": "1"}
     (sentence,) = errors(config)["topic.creation.groups"]
