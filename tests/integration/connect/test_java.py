@@ -40,8 +40,15 @@ def files() -> Iterator[type[JavaSourceConnector]]:
 
 
 def java_children() -> list[psutil.Process]:
-    below = psutil.Process().children(recursive=True)
-    return [one for one in below if one.is_running() and "py4j.GatewayServer" in one.cmdline()]
+    """Those that run; of what other tests left, some may have ended and wait to be looked at."""
+    return [one for one in psutil.Process().children(recursive=True) if _is_bridge(one)]
+
+
+def _is_bridge(process: psutil.Process) -> bool:
+    try:
+        return "py4j.GatewayServer" in process.cmdline()
+    except psutil.Error:
+        return False
 
 
 def test_a_java_task_goes_on_where_the_last_commit_was(
