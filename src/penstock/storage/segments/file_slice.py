@@ -100,5 +100,10 @@ class OpenFiles:
         with self._lock:
             self._files.pop(path, None)
 
+    def clear(self) -> None:
+        """Keep none; whoever reads one now still can."""
+        with self._lock:
+            self._files.clear()
+
 
 OPEN_FILES = OpenFiles(files_max=512)
