@@ -17,7 +17,8 @@ def create_topic(server: ServerProcess, name: str, partitions: int = 1) -> None:
 
 def produce(server: ServerProcess, topic: str, sent: Sequence[Sample], **settings: object) -> None:
     failures: list[KafkaError] = []
-    producer = Producer({"bootstrap.servers": server.address, "linger.ms": 50, **settings})
+    # All in one batch, also on a busy machine: `flush` does not wait for the linger to end.
+    producer = Producer({"bootstrap.servers": server.address, "linger.ms": 60_000, **settings})
     for sample in sent:
         producer.produce(
             topic,

@@ -23,7 +23,7 @@ def produce(
     producer = KafkaProducer(
         bootstrap_servers=server.address,
         compression_type=None if codec == "none" else codec,
-        linger_ms=50,
+        linger_ms=60_000,  # All in one batch; `flush` sends it at once.
         **settings,
     )
     timed = settings.get("api_version", (9,)) >= (0, 10)  # type: ignore[operator]

@@ -244,11 +244,12 @@ def test_a_topic_makes_the_same_parquet_objects_and_they_the_same_topics(
     delete(worker, *(f"{what}-{lane}" for what in ("objects", "back") for lane in _LANES))
 
 
-def test_a_lane_that_is_not_possible_ends_the_task_with_the_reason(
+def test_a_lane_that_is_not_possible_is_refused_with_the_reason(
     worker: ConnectProcess, tmp_path: Path
 ) -> None:
     config = {
         "connector.class": "FileStreamSource",
+        "tasks.max": "1",
         "file": str(tmp_path / "in.txt"),
         "topic": "never",
         "penstock.lane": "columnar",
@@ -256,8 +257,7 @@ def test_a_lane_that_is_not_possible_ends_the_task_with_the_reason(
         "transforms.h.type": "org.apache.kafka.connect.transforms.HoistField$Value",
         "transforms.h.field": "line",
     }
-    put(worker, "refused", config)
-    eventually(lambda: "FAILED" in worker.states("refused"), timeout_s=_WAIT_S, every_s=0.3)
-    told = worker.ask("GET", "/connectors/refused/status")[1]["tasks"][0]["trace"]
-    assert "penstock.lane=columnar is not possible: transforms take single records." in told
-    delete(worker, "refused")
+    status, told = worker.ask("PUT", "/connectors/refused/config", config)
+    assert status == 400
+    reason = "penstock.lane=columnar is not possible: transforms take single records."
+    assert reason in told["message"]

@@ -47,7 +47,7 @@ def test_an_idempotent_producer_goes_on_after_dead_letters(world: World) -> None
     )
     good = world.order(topic, 1)
     producer = confluent_kafka.Producer(
-        {"bootstrap.servers": world.bootstrap, "enable.idempotence": True, "linger.ms": 20}
+        {"bootstrap.servers": world.bootstrap, "enable.idempotence": True, "linger.ms": 60_000}
     )
     for values in ([good, b"bad"], [b"bad", b"bad"], [good, good]):
         for value in values:

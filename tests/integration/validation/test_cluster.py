@@ -60,7 +60,7 @@ def test_dead_letters_reach_a_topic_that_others_lead(cluster: tuple[Cluster, Wor
     assert len(leaders) > 1
     good = world.order(topic, 1)
     producer = confluent_kafka.Producer(
-        {"bootstrap.servers": world.bootstrap, "enable.idempotence": True, "linger.ms": 100}
+        {"bootstrap.servers": world.bootstrap, "enable.idempotence": True, "linger.ms": 60_000}
     )
     failed: list[object] = []
     for partition in range(PARTITIONS):

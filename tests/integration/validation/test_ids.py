@@ -129,7 +129,7 @@ def test_a_transaction_with_a_bad_record_can_only_abort(world: World) -> None:
     good = world.order(topic, 1)
     for values, is_good in (([good, b"bad"], False), ([good, good], True)):
         producer = confluent_kafka.Producer(
-            {"bootstrap.servers": world.bootstrap, "transactional.id": "ids", "linger.ms": 200}
+            {"bootstrap.servers": world.bootstrap, "transactional.id": "ids", "linger.ms": 30_000}
         )
         producer.init_transactions(60)
         producer.begin_transaction()

@@ -80,13 +80,14 @@ class World:
         return [bytes(serialize({"id": n, "note": "n"}, there) or b"") for n in range(count)]
 
     def send(self, topic: str, *values: bytes | None, **config: Any) -> Sent:
-        """All values in one batch, as far as librdkafka obeys; waits for the answers."""
+        """All values in one batch; waits for the answers."""
         return self.send_keyed(topic, *((b"k", value) for value in values), **config)
 
     def send_keyed(
         self, topic: str, *records: tuple[bytes | None, bytes | None], **config: Any
     ) -> Sent:
-        settings = {"linger.ms": 200, "message.timeout.ms": 60_000}
+        # The linger ends with `flush`: no record goes before all are there.
+        settings = {"linger.ms": 30_000, "message.timeout.ms": 60_000}
         settings.update({name.replace("_", "."): value for name, value in config.items()})
         producer = confluent_kafka.Producer({"bootstrap.servers": self.bootstrap, **settings})
         sent = Sent()

@@ -34,7 +34,7 @@ def test_pages_follow_each_other_to_the_end(cluster: httpx.Client, topic: str) -
 def test_a_read_begins_at_any_offset_and_inside_of_batches(
     broker: BrokerProcess, cluster: httpx.Client, topic: str
 ) -> None:
-    settings = {"bootstrap.servers": broker.address, "linger.ms": 500, "compression.type": "lz4"}
+    settings = {"bootstrap.servers": broker.address, "linger.ms": 60_000, "compression.type": "lz4"}
     producer = Producer(settings)
     for number in range(20):
         producer.produce(topic, str(number).encode())
