@@ -3,10 +3,13 @@
 The test driver tells what each query writes, and the case's assertions have judged that. On Spark
 all records of a case are there before its queries start, so only cases are taken whose order does
 not depend on more: statements first, then records, times that only grow where topics are several.
+Many cases run at once, since most of a case's time is the starting of its stages.
 """
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -28,18 +31,77 @@ from penstock.sql.testing.session import TestSession
 from penstock.streams import StreamsTopology, TestDriver
 
 SUITE = Path(__file__).resolve().parents[1] / "golden" / "sql" / "queries"
+_LIST = SUITE.parent / "on_spark.txt"
 _TOPIC = re.compile(r"(kafka_topic\s*=\s*')", re.IGNORECASE)
-_STAGED = re.compile(
-    r"JOIN .* JOIN |FULL OUTER|RANDOM|UUID|UNIX_|NOW\(|\$\{", re.IGNORECASE | re.DOTALL
-)
+_OF_CHANCE = re.compile(r"RANDOM|UUID|UNIX_|NOW\(|\$\{", re.IGNORECASE)  # Never twice the same.
+_LINES = re.DOTALL  # Names of cases are in small letters, and SQL is not.
+_STREAMS, _TABLES = r"(?=.*WITHIN)", r"(?!.*(WITHIN|CREATE STREAM))"
+_MIXED = r"(?!.*WITHIN)(?=.*CREATE STREAM)(?=.*CREATE TABLE)"
+_ONE_JOIN = r"(?!.* JOIN .* JOIN )"
+
+# What the sample must have, and of how many cases.
+FEATURES: dict[str, tuple[int, str]] = {
+    "streams, inner": (3, rf"{_STREAMS}{_ONE_JOIN}.*(?<!LEFT)(?<!RIGHT)(?<!OUTER) JOIN "),
+    "streams, left": (2, rf"{_STREAMS}{_ONE_JOIN}.*LEFT (OUTER )?JOIN"),
+    "streams, right": (1, rf"{_STREAMS}{_ONE_JOIN}.*RIGHT (OUTER )?JOIN"),
+    "streams, full": (1, rf"{_STREAMS}{_ONE_JOIN}.*FULL OUTER JOIN"),
+    "stream and table, inner": (2, rf"{_MIXED}{_ONE_JOIN}.*(?<!LEFT)(?<!OUTER) JOIN "),
+    "stream and table, left": (1, rf"{_MIXED}{_ONE_JOIN}.*LEFT (OUTER )?JOIN"),
+    "tables, inner": (1, rf"{_TABLES}{_ONE_JOIN}.*(?<!LEFT)(?<!RIGHT)(?<!OUTER) JOIN "),
+    "tables, left": (1, rf"{_TABLES}{_ONE_JOIN}.*LEFT (OUTER )?JOIN"),
+    "tables, right": (1, rf"{_TABLES}{_ONE_JOIN}.*RIGHT (OUTER )?JOIN"),
+    "tables, full": (1, rf"{_TABLES}{_ONE_JOIN}.*FULL OUTER JOIN"),
+    "foreign key": (2, r".*--@test: (each row with the row|a row that points|a foreign key)"),
+    "three sources": (3, r".* JOIN .* JOIN "),
+    "tumbling": (3, r".*WINDOW TUMBLING"),
+    "hopping": (2, r".*WINDOW HOPPING"),
+    "session": (3, r".*WINDOW SESSION"),
+    "final": (3, r".*EMIT FINAL"),
+    "grace": (2, r".*WINDOW[^;]*GRACE PERIOD"),
+    "explode": (3, r".*EXPLODE\("),
+    "partition by": (3, r".*PARTITION BY"),
+    "having": (2, r".*HAVING"),
+    "aggregate of a table": (1, r".*a table's row"),
+    "tombstone": (2, r".*ASSERT NULL VALUES"),
+    "insert into": (2, r".*INSERT INTO \w+ SELECT"),
+    "avro": (1, r".*'AVRO'"),
+    "json with a schema": (1, r".*'JSON_SR'"),
+    "protobuf": (1, r".*'PROTOBUF'"),
+    "delimited": (1, r".*'DELIMITED'"),
+    "kafka": (1, r".*'KAFKA'"),
+    "lambda": (1, r".*=>"),
+    "case": (1, r".*CASE WHEN"),
+    "struct": (1, r".*->"),
+    "headers": (1, r".*HEADERS?\b"),
+}
+AT_ONCE = 6
+_SHUFFLE = "spark.sql.shuffle.partitions"
 Written = tuple[bytes | None, bytes | None, int]
+Planned = tuple[QueryInto, StreamsTopology]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkWritten:
+    """What a topic has on Spark, and in the test driver."""
+
+    topic: str
+    found: list[Written]
+    wanted: list[Written]
+    in_order: bool  # Whether one query alone wrote it.
+
+    @property
+    def is_same(self) -> bool:
+        """Whether they are the same records, in the same order where that is decided."""
+        if self.in_order:
+            return self.found == self.wanted
+        return Counter(self.found) == Counter(self.wanted)
 
 
 @dataclass
 class NotingSession(TestSession):
     """Keeps the queries that it was told to run."""
 
-    queries: list[tuple[QueryInto, StreamsTopology]] = field(default_factory=list)
+    queries: list[Planned] = field(default_factory=list)
     inserted: int = 0
 
     def _insert(self, row: RowValues) -> None:
@@ -58,29 +120,41 @@ class NotingSession(TestSession):
         return [] if found is None else [(r.key, r.value, r.timestamp_ms) for r in found.records]
 
 
-def chosen_cases(count: int) -> list[TestCase]:
-    """As many cases that Spark may run, from all files alike."""
-    fit = [case for path in sorted(SUITE.glob("*.sql")) for case in _fitting(path)]
-    step = max(1, len(fit) // count)
-    return fit[::step][:count]
+def has(feature: str, case: TestCase) -> bool:
+    """Whether a case shows a feature."""
+    return re.match(FEATURES[feature][1], case.text, _LINES) is not None
 
 
-def _fitting(path: Path) -> Iterator[TestCase]:
-    for case in cases_of(path.read_text()):
-        if case.message is None and not _STAGED.search(case.text):
-            statements = [one for text in statement_texts(case.text) for one in parse(text)]
-            if _fits(statements):
-                yield case
+def sample(*, is_long: bool) -> list[TestCase]:
+    """The cases that the list names: its first part alone, or all."""
+    suite = {
+        f"{path.name}: {case.name}": case
+        for path in sorted(SUITE.glob("*.sql"))
+        for case in cases_of(path.read_text())
+    }
+    parts = _LIST.read_text().split("\n# With PENSTOCK_LONG=1")
+    lines = "\n#".join(parts if is_long else parts[:1]).splitlines()
+    return [suite[line] for line in lines if line and not line.startswith("#")]
+
+
+def fits(case: TestCase) -> bool:
+    """Whether a case gives the same with all its records there before its queries start."""
+    statements = [one for text in statement_texts(case.text) for one in parse(text)]
+    is_certain = case.message is None and not _OF_CHANCE.search(case.text)
+    return is_certain and _fits(statements)
 
 
 def _fits(statements: list[Statement]) -> bool:
-    kinds = ["A" if isinstance(one, AssertRow) else "I" if isinstance(one, InsertRow) else "C"
-             for one in statements]  # fmt: skip
-    if kinds != sorted(kinds, key="CIA".index) or not {"I", "A"} <= set(kinds):
+    kinds = ["I" if isinstance(one, InsertRow) else "C"
+             for one in statements if not isinstance(one, AssertRow)]  # fmt: skip
+    if kinds != sorted(kinds) or "I" not in kinds:
         return False
-    if not any(isinstance(one, CreateAs) for one in statements):
+    if not all(any(isinstance(one, kind) for one in statements) for kind in (CreateAs, AssertRow)):
         return False
     rows = [one for one in statements if isinstance(one, InsertRow)]
+    made = {one.name for one in statements if isinstance(one, CreateAs)}
+    if made & {row.target for row in rows}:
+        return False  # Such a row would have to come between a query's own.
     times = [_time(row) or 1_001 + at for at, row in enumerate(rows)]
     if not all(map(_time, rows)) and (any(map(_time, rows)) or _asserted(statements)):
         return False
@@ -99,10 +173,31 @@ def _time(row: InsertRow | AssertRow) -> int:
     return int(getattr(value, "value", 0) or 0)
 
 
+def run_all(
+    cases: Iterable[TestCase], spark: SparkSession, address: str, state: Path
+) -> list[list[SinkWritten] | Exception]:
+    """Each case: what its topics have, or why it could not run."""
+
+    def run(numbered: tuple[int, TestCase]) -> list[SinkWritten] | Exception:
+        number, case = numbered
+        try:
+            return run_on_spark(case, spark, address, state / str(number), f"c{number}-")
+        except Exception as error:  # noqa: BLE001  (the case's own test tells it)
+            return error
+
+    before = spark.conf.get(_SHUFFLE)
+    spark.conf.set(_SHUFFLE, "1")  # As each stage wants it: topics here have one partition.
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return list(pool.map(run, enumerate(cases)))
+    finally:
+        spark.conf.set(_SHUFFLE, str(before))
+
+
 def run_on_spark(
     case: TestCase, spark: SparkSession, address: str, state: Path, prefix: str
-) -> list[tuple[str, list[Written], list[Written]]]:
-    """Of each query: the topic, what Spark wrote, and what the test driver did."""
+) -> list[SinkWritten]:
+    """What each topic that a query writes has, on Spark and in the test driver."""
     session, client = NotingSession(sql_functions()), {"bootstrap.servers": address}
     session.catalog = session.catalog.__class__(
         properties={"ksql.output.topic.name.prefix": prefix}
@@ -110,13 +205,13 @@ def run_on_spark(
     for text in statement_texts(_TOPIC.sub(rf"\g<1>{prefix}", case.text)):
         for statement in parse(text):
             session.run(statement)
-    sinks = [query.sink.topic for query, _ in session.queries]
+    sinks = Counter(query.sink.topic for query, _ in session.queries)
     sources = {
         topic for _, plan in session.queries for node in plan.sources for topic in node.topics
     }
     inner = {topic for _, plan in session.queries for topic in plan.internal_topics}
-    _fill(session, sorted(sources - set(sinks) - inner), sorted(set(sinks)), address)
-    for number, (query, topology) in enumerate(session.queries):
+    _fill(session, sorted(sources - set(sinks) - inner), sorted(sinks), address)
+    for number, (query, topology) in enumerate(_from_source_to_sink(session.queries)):
         app = application(
             spark,
             topology,
@@ -129,13 +224,29 @@ def run_on_spark(
         app.run_once()
         assert app.failure is None, (query.note.statement, app.failure)
     return [
-        (
-            topic,
-            [(r.key, r.value, r.timestamp_ms) for r in present_records(client, topic)],
-            session.written(topic),
+        SinkWritten(
+            topic=topic,
+            found=[(r.key, r.value, r.timestamp_ms) for r in present_records(client, topic)],
+            wanted=session.written(topic),
+            in_order=writers == 1,
         )
-        for topic in dict.fromkeys(sinks)
+        for topic, writers in sinks.items()
     ]
+
+
+def _from_source_to_sink(queries: list[Planned]) -> Iterator[Planned]:
+    """Each query after those that write what it reads: it reads to the end that is there."""
+    left = list(queries)
+    while left:
+        unwritten = {query.sink.topic for query, _ in left}
+        ready = [
+            one
+            for one in left
+            if unwritten.isdisjoint(topic for node in one[1].sources for topic in node.topics)
+        ]
+        assert ready, "queries that read each other's topics"
+        yield from ready
+        left = [one for one in left if one not in ready]
 
 
 def _fill(session: NotingSession, sources: list[str], sinks: list[str], address: str) -> None:

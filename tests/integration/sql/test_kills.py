@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(os.environ.get("PENSTOCK_LONG") != "1", reason="many kills: long"),
 ]
 ROUNDS = int(os.environ.get("PENSTOCK_SQL_KILLS", "30"))
-PATIENCE_S = 900.0
+PATIENCE_S = 1800.0
 STATEMENTS = """
 CREATE STREAM rows (k STRING KEY, v INT) WITH (KAFKA_TOPIC='rows', VALUE_FORMAT='JSON',
   PARTITIONS=2);
@@ -35,10 +35,12 @@ CREATE TABLE counts AS SELECT k, COUNT(*) AS n, SUM(v) AS total FROM rows GROUP 
 CREATE TABLE hours AS SELECT k, COUNT(*) AS n FROM rows WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY k;
 CREATE STREAM named AS SELECT r.k AS k, r.v AS v, n.name AS name
   FROM rows r LEFT JOIN names n ON r.k = n.k;
-CREATE TABLE even_counts AS SELECT k, COUNT(*) AS n FROM even GROUP BY k;
+CREATE STREAM paired AS SELECT r.v AS v, r.k AS k, e.k AS other
+  FROM rows r JOIN even e WITHIN 1 HOUR ON r.v = e.v;
 """
 EARLIEST = {"auto.offset.reset": "earliest"}
 KEYS = 5
+HOUR_MS = 3_600_000
 
 
 class Feed:
@@ -100,6 +102,8 @@ def test_five_queries_stay_exact_under_kills(broker: BrokerProcess, tmp_path: Pa
             time.sleep(chance.random())  # A moment of chance is what is wanted.
             strike(("spark", "service", "broker")[number % 3], sql, broker)
             feed.rows(chance.randrange(5, 30))
+            if number % 10 == 9:
+                check(sql)
         check(sql)
         sql.stop()
 
@@ -116,23 +120,37 @@ def counted(sql: SqlServerProcess) -> Counter[str]:
 
 def check(sql: SqlServerProcess) -> None:
     """Each result beside what the rows give."""
-    rows = [tuple(row) for row in _insist(lambda: sql.rows("SELECT k, v FROM rows;"))]
-    even = Counter(row for row in rows if row[1] % 2 == 0)
+    rows = [tuple(row) for row in _insist(lambda: sql.rows("SELECT k, v, ROWTIME FROM rows;"))]
+    counts = Counter(k for k, _, _ in rows)
+    totals = {key: sum(v for k, v, _ in rows if k == key) for key in counts}
+    hours = Counter((k, at_ms // HOUR_MS * HOUR_MS) for k, _, at_ms in rows)
+    even = Counter((k, v) for k, v, _ in rows if v % 2 == 0)
+    wanted: dict[str, Counter[Any]] = {
+        "SELECT k, v FROM even;": even,
+        "SELECT k, n, total FROM counts;": Counter((k, counts[k], totals[k]) for k in counts),
+        "SELECT k, WINDOWSTART, n FROM hours;": Counter((*at, n) for at, n in hours.items()),
+        "SELECT k, v, name FROM named;": Counter((k, v, f"name {k[1:]}") for k, v, _ in rows),
+        # A row that was inserted twice meets both of its copies, and so does the copy.
+        "SELECT v, k, other FROM paired;": Counter(
+            {(v, k, k): n * n for (k, v), n in even.items()}
+        ),
+    }
+    for query, result in wanted.items():
+        settled(sql, query, result)
 
-    def settled(query: str, wanted: Counter[Any]) -> None:
-        def found() -> Counter[Any]:
-            return Counter(tuple(row) for row in _insist(lambda: sql.rows(query)))
 
-        eventually(lambda: found() == wanted, timeout_s=PATIENCE_S, every_s=1.0)
+def settled(sql: SqlServerProcess, query: str, wanted: Counter[Any]) -> None:
+    """Returns when a query has this result; tells what it has where that does not come."""
+    found: Counter[Any] = Counter()
 
-    totals = {k: sum(v for one, v in rows if one == k) for k in {k for k, _ in rows}}
-    counts = Counter(k for k, _ in rows)
-    settled("SELECT k, v FROM even;", even)
-    settled("SELECT k, n, total FROM counts;", Counter((k, counts[k], totals[k]) for k in counts))
-    settled("SELECT k, v, name FROM named;",
-            Counter((k, v, f"name {k[1:]}") for k, v in rows))  # fmt: skip
-    settled(
-        "SELECT k, n FROM even_counts;", Counter(Counter(k for k, _ in even.elements()).items())
-    )
-    hours = _insist(lambda: sql.rows("SELECT k, n FROM hours;"))
-    assert sum(n for _, n in hours) == len(rows)
+    def is_so() -> bool:
+        nonlocal found
+        found = Counter(tuple(row) for row in _insist(lambda: sql.rows(query)))
+        return found == wanted
+
+    try:
+        eventually(is_so, timeout_s=PATIENCE_S, every_s=1.0)
+    except AssertionError:
+        raise AssertionError(
+            f"{query} too many: {found - wanted}, lacking: {wanted - found}"
+        ) from None

@@ -154,6 +154,18 @@ INSERT INTO R VALUES (3, 2);
 ASSERT VALUES O VALUES (1, 1);
 ASSERT VALUES O VALUES (3, 2);
 
+--@test: a query writes into a stream that nothing else writes
+CREATE STREAM S (ID INT KEY, A BIGINT) WITH (kafka_topic='s', value_format='JSON');
+CREATE STREAM O (ID INT KEY, A BIGINT) WITH (kafka_topic='o', value_format='DELIMITED');
+CREATE STREAM P AS SELECT ID, A + 1 AS A FROM O;
+INSERT INTO O SELECT ID, A * 10 AS A FROM S;
+INSERT INTO S VALUES (1, 1);
+INSERT INTO S VALUES (2, NULL);
+ASSERT VALUES O VALUES (1, 10);
+ASSERT VALUES O VALUES (2, NULL);
+ASSERT VALUES P VALUES (1, 11);
+ASSERT VALUES P VALUES (2, NULL);
+
 --@test: values can be inserted into what a query writes
 CREATE STREAM S (ID INT KEY, A BIGINT) WITH (kafka_topic='s', value_format='JSON');
 CREATE STREAM O AS SELECT * FROM S;
