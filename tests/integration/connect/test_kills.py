@@ -1,11 +1,13 @@
 """Kill -9 at random points: of a task, of Spark, of the worker, of the broker, and counting.
 
-A line of the source's file is in the topic exactly once in either lane, whatever was killed while
-it was on its way. A line of the sink's file may be there twice, and none is missing.
+A line of the source's file is in the topic exactly once in either lane, and so is a change of the
+database, whatever was killed while it was on its way. A line of the sink's file may be there twice,
+and none is missing.
 """
 
 import os
 import random
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,8 @@ import pytest
 from tests.support.broker import BrokerProcess
 from tests.support.connect import ConnectProcess, kill, task_processes
 from tests.support.connect_files import append, has_lines, source
+from tests.support.postgres import PostgresProcess, running_postgres
+from tests.support.postgres_capture import TopicTable, capture, write_changes
 from tests.support.waiting import eventually
 
 IS_LONG = os.environ.get("PENSTOCK_LONG") == "1"
@@ -25,6 +29,7 @@ SEED = int(os.environ.get("PENSTOCK_SEED", "17"))
 _LINES = 400
 _WAIT_S = 240.0
 _TOPICS = {"columnar": "killed", "ordinary": "killed-ordinary"}  # By the lane of the source.
+_TABLE = "shop.public.orders"
 
 
 @pytest.fixture
@@ -32,6 +37,12 @@ def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """A broker that may be killed."""
     with BrokerProcess(tmp_path / "broker") as process:
         process.start()
+        yield process
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresProcess]:
+    with running_postgres() as process:
         yield process
 
 
@@ -99,3 +110,43 @@ def wait_for(lines: list[str], broker: BrokerProcess, out: Path) -> None:
     eventually(
         lambda: set(out.read_text().splitlines()) == set(lines), timeout_s=_WAIT_S, every_s=0.5
     )
+
+
+@pytest.mark.timeout(14_400 if IS_LONG else 1_800)
+def test_each_change_arrives_once_whatever_is_killed(
+    broker: BrokerProcess, server: PostgresProcess, tmp_path: Path
+) -> None:
+    dice = random.Random(SEED)
+    server.run(
+        "CREATE TABLE orders (id int PRIMARY KEY, v int)",
+        "INSERT INTO orders SELECT n, 0 FROM generate_series(1, 500) n",
+    )
+    stop = threading.Event()
+    writer = threading.Thread(target=write_changes, args=(server, stop, SEED))
+    writer.start()
+    settings = {"penstock.connect.tasks.max": "1"}
+    try:
+        with ConnectProcess(tmp_path / "connect", broker.address, settings) as worker:
+            worker.start(timeout_s=_WAIT_S)
+            assert worker.ask("PUT", "/connectors/shop/config", capture(server))[0] == 201
+            for victim in victims(ROUNDS, dice):
+                eventually(lambda: task_processes(worker), timeout_s=_WAIT_S, every_s=0.2)
+                time.sleep(dice.uniform(0, 2.0))  # In its start, its snapshot or its stream.
+                kill_one(victim, worker, broker, dice)
+            stop.set()
+            writer.join()
+            compare(server, broker)
+            assert worker.stop(timeout_s=_WAIT_S) == 0, worker.log_end
+    finally:
+        stop.set()
+        writer.join()
+
+
+def compare(server: PostgresProcess, broker: BrokerProcess) -> None:
+    """Until the topic's changes, each of which must fit, have led to the rows of the table."""
+    rows: dict[int, int] = dict(server.run("SELECT id, v FROM orders"))  # type: ignore[arg-type]
+    table = TopicTable(broker, _TABLE)
+    try:
+        eventually(lambda: table.is_like(rows), timeout_s=_WAIT_S, what="the same rows")
+    finally:
+        table.close()
