@@ -1,15 +1,18 @@
-"""A stage under kill -9 of driver and Python workers: state, output and changelog stay together.
+"""A stage under kill -9 of all that takes part: state, output and changelog stay together.
 
 It counts by key while rows keep coming, a result for each key and batch. In the end the counts of
 every key only grew, and the last is all there were: nothing was lost, counted twice or forgotten.
-A driver may lose its disk as well: then it goes on from what its topics tell.
+A driver may lose its disk as well: then it goes on from what its topics tell. A driver
+whose JVM alone is killed starts another by itself.
 """
 
+import contextlib
 import random
 import shutil
 from collections import defaultdict
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.conftest import IS_LONG
 from tests.integration.spark.crashing import consumed
@@ -32,8 +35,10 @@ from tests.support.streams_spark import long_of
 
 from penstock.spark.sink.transactional import QueryNames
 
-SEEDS = range(4 if IS_LONG else 1)
+SEEDS = range(2 if IS_LONG else 1)
 DISK = "disk"  # The driver, and all that it had on its disk.
+JVM = "jvm"  # Spark's JVM alone.
+VICTIMS = ("driver", "worker", "broker", JVM, DISK)
 
 
 class StageDriver(SinkDriver):
@@ -50,18 +55,38 @@ class StageDriver(SinkDriver):
             return None
         return QueryNames(prefix=f"{APPLICATION}-stage-0", query_id=found.query_id)
 
+    def kill_the_jvm(self) -> bool:
+        """SIGKILL to the JVM; False when there is none now."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for one in self.family():
+                if one.name() == "java":
+                    one.kill()
+                    return True
+        return False
+
 
 class StageRig(Rig):
     """The application, and the eyes to see when it is to be killed."""
 
     def __init__(self, broker: BrokerProcess, directory: Path, chance: random.Random) -> None:
         super().__init__(broker, directory, chance)
-        self.driver = StageDriver(broker.address, directory)
+        self.driver: StageDriver = StageDriver(broker.address, directory)
 
     def strike(self, victim: str, step: str) -> None:
+        if victim == JVM:
+            self.wait_for(step)
+            self._strike_the_jvm()
+            return
         super().strike("driver" if victim == DISK else victim, step)
         if victim == DISK:
             shutil.rmtree(self.driver.directory / "state")
+
+    def _strike_the_jvm(self) -> None:
+        starts = self.driver.starts
+        self.run_until(self.driver.kill_the_jvm, "a JVM to kill")
+        done = self.driver.latest_done
+        self.run_until(lambda: self.driver.latest_done > done, "a batch of the next JVM")
+        assert self.driver.starts == starts, "the driver ended with its JVM"
 
 
 class KeyFeeder(Feeder):
@@ -78,7 +103,7 @@ def rounds(chance: random.Random) -> list[tuple[str, str]]:
     """Whom to strike and when; in the short form each victim once."""
     if not IS_LONG:
         return [("worker", WRITING), ("driver", DECIDED), (DISK, DECIDED)]
-    struck = [(victim, step) for victim in ("driver", "worker", DISK) for step in STEPS]
+    struck = [(victim, step) for victim in VICTIMS for step in STEPS]
     struck += [("worker", WRITING)]
     chance.shuffle(struck)
     return struck
