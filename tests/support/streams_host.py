@@ -45,7 +45,9 @@ class DictShelf:
 class ListHost:
     """Topics are lists of rows, by partition."""
 
-    def __init__(self, topology: StreamsTopology, partitions: int = 1) -> None:
+    def __init__(
+        self, topology: StreamsTopology, partitions: int = 1, *, merges: bool = False
+    ) -> None:
         self.topology = topology
         self.stages = cut(topology)
         read = {topic for stage in self.stages for topic in (*stage.topics, *stage.global_topics)}
@@ -58,6 +60,7 @@ class ListHost:
                 own_format=own_format_topics(topology),
                 progress=f"{APPLICATION}-{progress_topic(stage.number)}",
                 has_state=stage.has_state,
+                merges=merges,
             )
             for stage in self.stages
         }

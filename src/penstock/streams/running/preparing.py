@@ -195,6 +195,7 @@ class _QueryMaker:
             failures=settings.failures,
             progress=prefix + progress_topic(stage.number),
             has_state=stage.has_state,
+            merges=settings.merges,
         )
         lost = LostTasks(
             client=settings.client,
@@ -217,7 +218,6 @@ class _QueryMaker:
             starting=self._starting(stage, named),
             delivery="exactly-once" if settings.exactly_once else "at-least-once",
             records_max=settings.records_max,
-            merges=settings.merges,
             every=None if self.once else f"{settings.interval_ms} milliseconds",
         )
 

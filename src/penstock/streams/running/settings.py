@@ -59,7 +59,7 @@ class StreamsSettings:
     purge_every_ms: int = _PURGE_MS  # Repartition topics, behind what was committed.
     records_max: int | None = None  # Of a batch; None: as many as suit a stage.
     places: int | None = None  # Of Spark's tasks; None: as many as cores.
-    merges: bool = True  # What a batch adds to a key is one result, if the aggregate is declared.
+    merges: bool = True  # What a batch adds to a key is one result.
 
     @property
     def folder(self) -> Path:

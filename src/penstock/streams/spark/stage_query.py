@@ -48,7 +48,6 @@ class StageQuery:
     starting: str  # "earliest", "latest" or offsets, for a new checkpoint.
     delivery: str
     records_max: int | None  # Of a batch; None: what suits the stage.
-    merges: bool  # Whether a batch's records of a key may give one result.
     every: str | None  # None: what is there now, then the end.
 
     def start(self, spark: "SparkSession") -> "Query":
@@ -139,7 +138,7 @@ class StageQuery:
         """How the stage adds up; None: record by record, as when a misfit has to be put aside."""
         from penstock.streams.spark.tally_rows import TallyRows
 
-        found = native_tally(self.work.topology) if self.merges else None
+        found = native_tally(self.work.topology) if self.work.merges else None
         if found is None or (found.checks_values and self.work.dead_letters is not None):
             return None
         return TallyRows(found, self.work)

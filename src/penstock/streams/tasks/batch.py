@@ -21,6 +21,7 @@ from penstock.streams.steps.stateless import ToStream
 from penstock.streams.steps.window_clock import WindowClock
 from penstock.streams.tasks.changelogs import ChangelogWriter, has_changelog
 from penstock.streams.tasks.failures import FailureLog, FailureNotes, RecordFailure, listening
+from penstock.streams.tasks.holding import held_nodes
 from penstock.streams.tasks.paged_memory import ABOUT, PagedMemory, PagedStore
 from penstock.streams.tasks.pages import PageShelf
 from penstock.streams.tasks.partitioning import is_windowed, windowed_partition
@@ -88,6 +89,7 @@ class StageWork:
     failures: FailureLog | None = None  # None: nobody is told of what fails for a record.
     progress: str | None = None  # The topic that is told how far tasks have come; None: nobody is.
     has_state: bool = True
+    merges: bool = False  # Whether a batch's records of a key may give one result.
 
     def name(self, topic: str) -> str:
         """The topic's name on the brokers."""
@@ -139,6 +141,7 @@ class TaskBatch:
             self.wall_clock_ms,
             make_memory=self._memory,
             make_store=self._user_store,
+            holds=held_nodes(self.work.topology) if self.work.merges else frozenset(),
         )
         self._task.start()
         self._recall()
@@ -164,6 +167,7 @@ class TaskBatch:
                 task.punctuate("stream")
         self._row = None
         task.punctuate("wall")
+        task.release()
 
     def rest_of_failures(self) -> list[RowOut]:
         """What is told of failures when the batch is through."""

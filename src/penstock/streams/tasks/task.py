@@ -9,6 +9,7 @@ from penstock.streams.plan.nodes import PlanNode, StoreSpec, StreamsTopology
 from penstock.streams.steps.contract import Arrival, Yielded
 from penstock.streams.steps.stateless import BranchRecords
 from penstock.streams.steps.user import Processor, UserStep, UserStore
+from penstock.streams.tasks.holding import Held, hold
 from penstock.streams.tasks.memory import MemoryStore, StateMemory, StepMemory
 from penstock.streams.values.records import Stamped, StreamRecord
 
@@ -92,6 +93,8 @@ class Task:
     user_stores: dict[str, UserStore] = field(default_factory=dict)
     processors: dict[str, tuple[Processor, TaskContext]] = field(default_factory=dict)
     punctuations: list[Punctuation] = field(default_factory=list)
+    holds: frozenset[str] = frozenset()  # Nodes whose results wait until they are released.
+    _held: dict[str, Held] = field(default_factory=dict)  # By state, which inputs may share.
     _takers: dict[str, tuple[Taker, ...]] = field(default_factory=dict)  # Of a node's children.
 
     def start(self) -> None:
@@ -131,6 +134,12 @@ class Task:
         """Give the record to all children of the node."""
         for take in self._sends(node.name):
             take(record)
+
+    def release(self) -> None:
+        """Send on what was held, in the order of the last changes."""
+        while self._held:
+            for node, record in self._held.pop(next(iter(self._held))).values():
+                self.forward(node, record)
 
     def merge(
         self,
@@ -228,7 +237,10 @@ class Task:
         memory.clock = yielded.clock
         if record.key is not None:
             memory.put(key, record.key, yielded.state, yielded.timers)
-        self._send(node, yielded)
+        if node.name in self.holds:
+            hold(self._held.setdefault(node.state, {}), node, key, yielded.records)
+        else:
+            self._send(node, yielded)
         if not step.sweeps_first:
             self._sweep(node, memory, record)
 

@@ -4,6 +4,7 @@ The test driver is the measure: it takes the same records one by one and forgets
 """
 
 import random
+from collections import Counter
 
 import pytest
 from tests.conftest import IS_LONG
@@ -16,6 +17,8 @@ from tests.support.streams_scripts import (
     played,
     random_script,
 )
+
+from penstock.streams.tasks.holding import held_nodes
 
 SEEDS = range(200 if IS_LONG else 4)
 
@@ -41,6 +44,28 @@ def test_batches_and_restarts_change_nothing(name: str) -> None:
         host.run()
         found = [(hex_of(r.key), hex_of(r.value), r.timestamp_ms) for r in host.written("out")]
         assert found == played(name, script), f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", sorted(TOPOLOGIES))
+def test_one_result_a_key_and_batch_leads_to_the_same_tables(name: str) -> None:
+    written = Counter[str]()
+    for seed in SEEDS:
+        script = [step for step in random_script(name, seed) if step[0] == "P"]
+        chance = random.Random(f"{name} {seed}")
+        each, last = ListHost(built(name)), ListHost(built(name), merges=True)
+        for step in script:
+            key, value = (None if word == "~" else word.encode() for word in step[2:4])
+            cuts = chance.random() < 0.3
+            for host in (each, last):
+                host.put(step[1], key, value, int(step[4]))
+                if cuts:
+                    host.run()
+        each.run()
+        last.run()
+        assert last.table("out") == each.table("out"), f"seed {seed}"
+        written["each"] += len(each.written("out"))
+        written["last"] += len(last.written("out"))
+    assert (written["last"] < written["each"]) == bool(held_nodes(built(name)))
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
