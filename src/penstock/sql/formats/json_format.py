@@ -7,9 +7,11 @@ can be read as a string. What does not fit its column's type makes the record un
 import base64
 import binascii
 import json
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
+from json.encoder import encode_basestring
 from typing import Any
 
 from penstock.sql.catalog.relations import RelationColumn
@@ -20,7 +22,12 @@ from penstock.sql.types.kinds import ArrayOf, DataType, DecimalOf, MapOf, Struct
 from penstock.sql.types.numbers import fitted
 from penstock.sql.types.text import double_text
 
+Reader = Callable[[Any], Any]
+FieldsReader = Callable[[Any], list[Any]]
 _LIMITS = {"INTEGER": 1 << 31, "BIGINT": 1 << 63}
+_DECODER = json.JSONDecoder(parse_float=Decimal)  # One for all: making one takes as long as a row.
+_PLAIN = 0x80  # Bytes from here on may be a mark of another encoding.
+_SPELLINGS_MAX = 64  # Of objects with other fields each time no more are remembered.
 
 
 def json_codec(columns: Sequence[RelationColumn], *, is_wrapped: bool = True) -> FormatCodec:
@@ -28,17 +35,16 @@ def json_codec(columns: Sequence[RelationColumn], *, is_wrapped: bool = True) ->
     names = [column.name for column in columns]
     kinds = [column.type for column in columns]
     if not is_wrapped and len(columns) == 1:
-        return FormatCodec(
-            _write_bare, lambda data: [json_value(_loaded(data), kinds[0], names[0])]
-        )
+        read_bare = _reader(kinds[0], names[0])
+        return FormatCodec(_write_bare, lambda data: [read_bare(_loaded(data))])
+    read_fields = _fields_reader(names, kinds)
+    fronts = [f"{',' if at else '{'}{_key(name)}:" for at, name in enumerate(names)]
 
     def write(values: Values) -> bytes:
-        return json_text(dict(zip(names, values, strict=True))).encode()
+        cells = map(json_text, values)
+        return ("".join(map(operator.add, fronts, cells)) + "}").encode() if fronts else b"{}"
 
-    def read(data: bytes) -> list[Any]:
-        return fields_of(_loaded(data), names, kinds)
-
-    return FormatCodec(write, read)
+    return FormatCodec(write, lambda data: read_fields(_loaded(data)))
 
 
 def _write_bare(values: Values) -> bytes | None:
@@ -47,52 +53,104 @@ def _write_bare(values: Values) -> bytes | None:
 
 def _loaded(data: bytes) -> Any:
     try:
-        return json.loads(data, parse_float=Decimal)
+        if len(data) > 1 and data[1] and 0 < data[0] < _PLAIN:
+            return _DECODER.decode(data.decode("utf-8", "surrogatepass"))
+        return json.loads(data, parse_float=Decimal)  # Perhaps of another encoding.
     except (ValueError, RecursionError) as error:
         raise FormatMisfit(f"the bytes are not JSON: {error}") from None
 
 
-def fields_of(found: Any, names: Sequence[str], kinds: Sequence[DataType | None]) -> list[Any]:
-    """The values of an object's fields; those that are missing are NULL."""
-    if not isinstance(found, dict):
-        raise FormatMisfit(f"an object is expected, not {json_text(found)[:80]}")
-    if not all(name in found for name in names):
-        lower = {key.lower(): value for key, value in reversed(list(found.items()))}
-        found = {name: found.get(name, lower.get(name.lower())) for name in names}
-    return [json_value(found[name], kind, name) for name, kind in zip(names, kinds, strict=True)]
+def _fields_reader(names: Sequence[str], kinds: Sequence[DataType | None]) -> FieldsReader:
+    """What makes the values of an object's fields; those that are missing are NULL."""
+    readers = [_reader(kind, name) for name, kind in zip(names, kinds, strict=True)]
+    spellings: dict[tuple[str, ...], list[Any]] = {}  # The fields to take, by those there are.
+
+    def read(found: Any) -> list[Any]:
+        if not isinstance(found, dict):
+            raise FormatMisfit(f"an object is expected, not {json_text(found)[:80]}")
+        fields = tuple(found)
+        spelt = spellings.get(fields)
+        if spelt is None:
+            spelt = _spelt(names, fields)
+            if len(spellings) < _SPELLINGS_MAX:
+                spellings[fields] = spelt
+        get = found.get
+        return [
+            None if (value := get(field)) is None else reader(value)
+            for reader, field in zip(readers, spelt, strict=True)
+        ]
+
+    return read
+
+
+def _spelt(names: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
+    """The field of each name: spelt like it, or else the first in other cases; None: there is none.
+
+    No field is None, so nothing is found under it.
+    """
+    lower = {field.lower(): field for field in reversed(fields)}
+    return [name if name in fields else lower.get(name.lower()) for name in names]
 
 
 def json_value(found: Any, kind: DataType | None, where: str) -> Any:
     """A value of JSON in the type of its column."""
-    if found is None:
-        return None
+    return None if found is None else _reader(kind, where)(found)
+
+
+def _reader(kind: DataType | None, where: str) -> Reader:
+    """What makes a value of a type out of one of JSON, null too."""
     match kind:
         case ArrayOf():
-            if isinstance(found, list):
-                return [json_value(one, kind.item, where) for one in found]
+            return _array_reader(kind, where)
         case MapOf():
-            if isinstance(found, dict):
-                return {
-                    json_value(key, kind.key, where): json_value(value, kind.value, where)
-                    for key, value in found.items()
-                }
+            return _map_reader(kind, where)
         case StructOf():
             names = [name for name, _ in kind.fields]
-            values = fields_of(found, names, [one for _, one in kind.fields])
-            return dict(zip(names, values, strict=True))
+            read_fields = _fields_reader(names, [one for _, one in kind.fields])
+            return _unless_null(lambda found: dict(zip(names, read_fields(found), strict=True)))
         case DecimalOf():
-            return _decimal(found, kind, where)
-        case _:
-            return _primitive(found, str(kind), where)
-    raise _misfit(found, kind, where)
+            return _unless_null(lambda found: _decimal(found, kind, where))
+    return _primitive_reader(str(kind), where)
 
 
-def _primitive(found: Any, name: str, where: str) -> Any:
-    read = _READERS[name]
-    try:
-        return read(found)
-    except (ValueError, TypeError, ArithmeticError, binascii.Error):
-        raise _misfit(found, name, where) from None
+def _unless_null(read: Reader) -> Reader:
+    return lambda found: None if found is None else read(found)
+
+
+def _array_reader(kind: ArrayOf, where: str) -> Reader:
+    item = _reader(kind.item, where)
+
+    def read(found: Any) -> Any:
+        if not isinstance(found, list):
+            raise _misfit(found, kind, where)
+        return list(map(item, found))
+
+    return _unless_null(read)
+
+
+def _map_reader(kind: MapOf, where: str) -> Reader:
+    read_key, read_value = _reader(kind.key, where), _reader(kind.value, where)
+
+    def read(found: Any) -> Any:
+        if not isinstance(found, dict):
+            raise _misfit(found, kind, where)
+        return {read_key(key): read_value(value) for key, value in found.items()}
+
+    return _unless_null(read)
+
+
+def _primitive_reader(name: str, where: str) -> Reader:
+    convert = _READERS[name]
+
+    def read(found: Any) -> Any:
+        if found is None:
+            return None
+        try:
+            return convert(found)
+        except (ValueError, TypeError, ArithmeticError, binascii.Error):
+            raise _misfit(found, name, where) from None
+
+    return read
 
 
 def _decimal(found: Any, kind: DecimalOf, where: str) -> Decimal:
@@ -112,6 +170,8 @@ def _whole(name: str) -> Callable[[Any], int]:
     limit = _LIMITS[name]
 
     def read(found: Any) -> int:
+        if type(found) is int and -limit <= found < limit:
+            return found
         if isinstance(found, bool) or not isinstance(found, int | Decimal | str):
             raise TypeError
         value = int(found)
@@ -160,6 +220,10 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 
 def json_text(value: Any) -> str:
     """Any value of SQL as JSON: exact numbers stay exact."""
+    if type(value) is str:
+        return encode_basestring(value)
+    if type(value) is int:
+        return int.__repr__(value)
     match value:
         case None:
             return "null"
@@ -179,7 +243,7 @@ def json_text(value: Any) -> str:
 
 
 def _key(key: Any) -> str:
-    return json.dumps(key if isinstance(key, str) else json_text(key), ensure_ascii=False)
+    return encode_basestring(key if isinstance(key, str) else json_text(key))
 
 
 def _plain(value: Any) -> Any:

@@ -30,6 +30,8 @@ def intake_of(source: SourceRead, checker: TypeChecker) -> Intake:
     values = [(column.name, prefix + column.name) for column in relation.columns.values]
     headers = [(prefix + column.name, column) for column in relation.columns.headers]
     time_of = None if relation.time is None else record_time(relation.time, checker)
+    if time_of is None and not prefix and not headers and relation.key_window is None:
+        return _plain_intake(keys)
 
     def intake(record: StreamRecord, partition: int, offset: int) -> StreamRecord:
         if time_of is not None and record.value is not None:
@@ -50,6 +52,26 @@ def intake_of(source: SourceRead, checker: TypeChecker) -> Intake:
         row[prefix + ROWPARTITION] = partition
         row[prefix + ROWOFFSET] = offset
         return record.with_value(row)
+
+    return intake
+
+
+def _plain_intake(keys: list[str]) -> Intake:
+    """The same where the value's columns are the row's: the value becomes the row."""
+    only = keys[0] if len(keys) == 1 else None
+
+    def intake(record: StreamRecord, partition: int, offset: int) -> StreamRecord:
+        row, key = record.value, record.key
+        if row is None:
+            return record
+        if only is not None:
+            row[only] = None if key is None else key[0]
+        else:
+            row.update(dict.fromkeys(keys) if key is None else zip(keys, key, strict=True))
+        row[ROWTIME] = record.timestamp_ms
+        row[ROWPARTITION] = partition
+        row[ROWOFFSET] = offset
+        return record
 
     return intake
 
