@@ -150,8 +150,10 @@ class StatementAnswers:
                 return self._assert_schema(statement, text)
             case _ if isinstance(statement, COMMANDS):
                 return entities.current_status(text, self.engine.execute(statement, scope))
+        words = " ".join(str(statement).split()[:2])
         raise StatementRefused(
-            f"{type(statement).__name__} is not a statement that a server carries out.",
+            f"{words} is not a statement that a server carries out: "
+            "the shell does (`penstock sql`), or `penstock sql test`.",
             place=statement.at,
         )
 

@@ -23,6 +23,7 @@ from penstock.http.access import (
     read_tls,
 )
 from penstock.security.tls.contexts import TlsSettings
+from penstock.sql.service.property_names import check_name
 from penstock.streams.running.settings import streams_settings
 
 SQL_DEFAULTS: Final = {
@@ -202,20 +203,25 @@ _QUERY_SETTINGS: Final = frozenset(
         "max.records.per.batch",
         "processing.guarantee",
         "shuffle.partitions",
+        "statestore.cache.max.bytes",
         "windowstore.changelog.additional.retention.ms",
         "repartition.purge.interval.ms",
     }
 )
+_NEW_NAMES: Final = {"cache.max.bytes.buffering": "statestore.cache.max.bytes"}
 
 
 def query_settings(properties: Mapping[str, str]) -> dict[str, str]:
     """What of some properties is said to queries, in Kafka Streams' names."""
-    found = {name.removeprefix(_STREAMS): value for name, value in properties.items()}
+    plain = {name.removeprefix(_STREAMS): value for name, value in properties.items()}
+    found = {_NEW_NAMES.get(name, name): value for name, value in plain.items()}
     return {name: value for name, value in found.items() if name in _QUERY_SETTINGS}
 
 
 def check_property(name: str, value: str) -> None:
-    """ConfigError for a value that no query could go by: it would be left out without a word."""
+    """ConfigError for a name or value that no query could go by: it would change nothing."""
+    if name not in _QUERY_SETTINGS:
+        check_name(name)
     streams_settings(
         {"application.id": "any", "bootstrap.servers": "any", **query_settings({name: value})}
     )

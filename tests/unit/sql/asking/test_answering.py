@@ -53,6 +53,9 @@ def test_a_topic_is_as_asserted_or_the_difference_is_told(
         "SET 'processing.guarantee'='exactly_once_v2'",
         "SET 'commit.interval.ms'='10'",
         "SET 'num.stream.threads'='4'",
+        "SET 'ksql.streams.producer.linger.ms'='5'",
+        "SET 'ksql.suppress.enabled'='true'",
+        "SET 'shuffle.partitions'='2'",
         "UNSET 'auto.offset.reset'",
     ],
 )
@@ -69,6 +72,9 @@ def test_a_value_that_queries_can_go_by_is_taken(statement: str) -> None:
         ("SET 'ksql.streams.auto.offset.reset'='never'", "earliest or latest, not 'never'"),
         ("SET 'processing.guarantee'='twice'", "not 'twice'"),
         ("ALTER SYSTEM 'commit.interval.ms'='soon'", "must be a number, not 'soon'"),
+        ("SET 'cache.max.bytes.buffering'='much'", "must be a number, not 'much'"),
+        ("SET 'auto.ofset.reset'='earliest'", "Not recognizable as ksql, streams, consumer, or"),
+        ("SET 'ksql.streams.nothing'='1'", "producer property: 'ksql.streams.nothing'"),
     ],
 )
 def test_a_value_that_would_be_left_out_is_refused(statement: str, reason: str) -> None:

@@ -8,13 +8,18 @@ from penstock.sql.service.requests import MalformedRequest, json_object, sql_req
 def test_properties_and_variables_become_texts() -> None:
     document = {
         "ksql": "SHOW STREAMS;",
-        "streamsProperties": {"a": True, "b": 1, "c": "x", "d": None},
+        "streamsProperties": {
+            "ksql.a": True,
+            "ksql.b": 1,
+            "ksql.c": "x",
+            "ksql.d": None,
+        },
         "sessionVariables": {"v": "1"},
         "commandSequenceNumber": 3,
     }
     found = sql_request(document, text="ksql", properties="streamsProperties")
     assert found.text == "SHOW STREAMS;" and found.sequence_number == 3
-    assert found.scope.properties == {"a": "true", "b": "1", "c": "x"}
+    assert found.scope.properties == {"ksql.a": "true", "ksql.b": "1", "ksql.c": "x"}
     assert found.scope.variables == {"v": "1"}
 
 
@@ -24,7 +29,8 @@ def test_properties_and_variables_become_texts() -> None:
         {},
         {"ksql": 1},
         {"ksql": "", "streamsProperties": []},
-        {"ksql": "", "streamsProperties": {"a": []}},
+        {"ksql": "", "streamsProperties": {"auto.offset.reset": []}},
+        {"ksql": "", "streamsProperties": {"unheard.of": "x"}},
         {"ksql": "", "streamsProperties": {"auto.offset.reset": "earlist"}},
         {"ksql": "", "streamsProperties": {"ksql.streams.commit.interval.ms": "soon"}},
         {"ksql": "", "commandSequenceNumber": "1"},
