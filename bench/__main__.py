@@ -27,6 +27,7 @@ from tests.support.processes import ROOT
 from bench.plan import FULL, QUICK, USUAL, Plan
 from bench.report import Row, machine, save, table
 from bench.rows import (
+    capture,
     compaction,
     connect,
     connect_tasks,
@@ -105,6 +106,7 @@ ROWS: dict[str, Measure] = {
     "connect-source": connect.source,
     "connect-sink": connect.sink,
     "connect-objects": connect.objects,
+    "connect-capture": capture.latency,
     "connect-idle": connect_tasks.idle,
     "connect-killed": connect_tasks.killed,
     "mirror": mirror.mirror,

@@ -71,7 +71,7 @@ def source(plan: Plan, subjects: Subjects) -> Iterator[Row]:
         folder = fresh(subjects.directory / "connect")
         file = folder / "in.txt"
         file.write_text("".join(f"{n:0{LINE_BYTES - 1}d}\n" for n in range(lines)))
-        workers = _started(running, server, folder, with_peer=subjects.kafka_jars is not None)
+        workers = started(running, server, folder, PLUGINS if subjects.kafka_jars else None)
         for name, converter in _CONVERTERS.items():
             runs: dict[str, Callable[[], Played]] = {
                 who: partial(_play, server, worker, file, lines, {**converter, **lane})
@@ -90,7 +90,7 @@ def sink(plan: Plan, subjects: Subjects) -> Iterator[Row]:
         folder = fresh(subjects.directory / "connect")
         create_topic(server, _SINK_TOPIC, 1)
         _fill(server, records)
-        workers = _started(running, server, folder, with_peer=subjects.kafka_jars is not None)
+        workers = started(running, server, folder, PLUGINS if subjects.kafka_jars else None)
         runs: dict[str, Callable[[], Played]] = {
             who: partial(_drain, worker, folder, records, lane)
             for who, (worker, lane) in _in_lanes(workers).items()
@@ -111,7 +111,7 @@ def objects(plan: Plan, subjects: Subjects) -> Iterator[Row]:
         folder = fresh(subjects.directory / "connect")
         create_topic(server, _SINK_TOPIC, 1)
         _fill(server, records, _struct)
-        workers = _started(running, server, folder, with_peer=False)
+        workers = started(running, server, folder, None)
         both = _in_lanes(workers).items()
         stored = {who: fresh(folder / f"tables-{who}") for who, _ in both}
         out: dict[str, Callable[[], Played]] = {
@@ -237,13 +237,14 @@ def _timed(
     return played
 
 
-def _started(
-    running: ExitStack, server: ServerProcess, folder: Path, *, with_peer: bool
+def started(
+    running: ExitStack, server: ServerProcess, folder: Path, plugins: str | None
 ) -> dict[str, ConnectProcess]:
+    """Our worker, and Apache's with these plug-ins where they are to be had."""
     workers = {OURS: ConnectProcess(folder / OURS, server.address)}
-    if with_peer and not missing(PLUGINS):
-        plugins = REPORT.parent / "java" / PLUGINS
-        workers[PEER] = ApacheConnectProcess(folder / PEER, server.address, plugins)
+    if plugins and not missing(plugins):
+        jars = REPORT.parent / "java" / plugins
+        workers[PEER] = ApacheConnectProcess(folder / PEER, server.address, jars)
     for who, worker in workers.items():
         names = ("config", "offset", "status")
         worker.settings |= {f"{name}.storage.topic": f"{who}-{name}" for name in names}

@@ -44,7 +44,10 @@ class Mm2Process(MirrorProcess):
 
     def __init__(self, directory: Path, given: dict[str, str], jars: Path) -> None:
         super().__init__(directory, given)
-        self.command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", f"{jars}/*"]
+        # As connect-mirror-maker.sh starts it.
+        self.command = ["java", "-Xms256M", "-Xmx2G", "-server", "-XX:+UseG1GC"]
+        self.command += ["-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"]
+        self.command += ["-XX:+ExplicitGCInvokesConcurrent", "-cp", f"{jars}/*"]
         self.command += ["org.apache.kafka.connect.mirror.MirrorMaker", str(self.file)]
 
 
@@ -67,6 +70,7 @@ def mirror(plan: Plan, subjects: Subjects) -> Iterator[Row]:
         work="mirror: memory after that, all processes",
         unit="MB",
         rounds={who: [one.memory_bytes / MB for one in its] for who, its in rounds.items()},
+        goals=[Goal(beside=PEER, at_most=0.5)],
     )
 
 

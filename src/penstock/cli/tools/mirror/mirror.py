@@ -17,6 +17,11 @@ _USAGE = (
     "Copy topics and groups between clusters, exactly once."
 )
 _SHOW_S = 10.0
+# The virtual machine starts tasks and no more: records go through their Python processes.
+_SMALL_HEAP = {
+    "spark.driver.memory": "512m",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -50,7 +55,7 @@ def run_mirror(config: "MirrorConfig", options: argparse.Namespace) -> int:
         engine = Engine.start(
             "penstock mirror",
             master=options.master or f"local[{slots_of(config)}]",
-            conf={"spark.driver.memory": "512m", **key_values(options.conf or [], "--conf")},
+            conf={**_SMALL_HEAP, **key_values(options.conf or [], "--conf")},
             log=Path(options.state or "~/.penstock").expanduser() / "mirror-spark.log",
             stop=stop,
         )
