@@ -135,9 +135,15 @@ def _call(name: str, overload: Overload, arguments: Sequence[Evaluate]) -> Evalu
     function, takes_nulls = overload.call, overload.takes_nulls
 
     def evaluate(row: Row) -> Any:
-        values, failure = _values(arguments, row)
+        values, failure = [], None
+        for argument in arguments:
+            try:
+                values.append(argument(row))
+            except RowFailure as error:
+                values.append(None)
+                failure = failure or error
         found = None
-        if takes_nulls or all(value is not None for value in values):
+        if takes_nulls or None not in values:
             try:
                 found = function(*values)
             except FAILURES as error:
@@ -147,17 +153,6 @@ def _call(name: str, overload: Overload, arguments: Sequence[Evaluate]) -> Evalu
         return found
 
     return evaluate
-
-
-def _values(arguments: Sequence[Evaluate], row: Row) -> tuple[list[Any], RowFailure | None]:
-    values, failure = [], None
-    for argument in arguments:
-        try:
-            values.append(argument(row))
-        except RowFailure as error:
-            values.append(None)
-            failure = failure or error
-    return values, failure
 
 
 class CompiledAggregate:
