@@ -20,7 +20,7 @@ _SHOW_S = 10.0
 # The virtual machine starts tasks and no more: records go through their Python processes.
 _SMALL_HEAP = {
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xms64m -XX:TieredStopAtLevel=1",
 }
 
 
