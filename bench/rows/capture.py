@@ -21,7 +21,7 @@ from tests.support.processes import HOST, ServerProcess
 from tests.support.waiting import eventually
 
 from bench.plan import Plan, alternate
-from bench.report import OURS, Goal, Row
+from bench.report import Goal, Row
 from bench.rows.connect import PEER, started
 from bench.subjects import Subjects, create_topic, fresh
 

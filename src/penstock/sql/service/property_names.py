@@ -9,8 +9,7 @@ from penstock.errors import ConfigError
 
 # Of Kafka's producers, consumers, administrators and Streams. Queries go by a few of them, and the
 # others are taken as scripts for ksqlDB set them.
-_OF_KAFKA: Final = frozenset(
-    """
+_KAFKAS_NAMES: Final = """
     acceptable.recovery.lag acks allow.auto.create.topics allow.os.group.write.access
     application.id application.server auto.commit.interval.ms auto.offset.reset
     batch.size bootstrap.controllers bootstrap.servers buffer.memory
@@ -51,8 +50,8 @@ _OF_KAFKA: Final = frozenset(
     transaction.two.phase.commit.enable transactional.id upgrade.from value.deserializer
     value.serializer window.size.ms windowed.inner.class.serde
     windowstore.changelog.additional.retention.ms
-    """.split()
-)
+"""
+_OF_KAFKA: Final = frozenset(_KAFKAS_NAMES.split())
 _FAMILIES: Final = ("ksql.", "penstock.", "ssl.", "sasl.", "security.", "topic.", "errors.")
 _OF_CLIENTS: Final = (
     "ksql.streams.",
