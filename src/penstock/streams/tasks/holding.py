@@ -30,8 +30,9 @@ def held_nodes(topology: StreamsTopology) -> frozenset[str]:
 
 
 def _sends_new_alone(step: RecordStep) -> bool:
-    is_aggregate = isinstance(step, AggregateStream | AggregateRows | AggregateWindows)
-    return is_aggregate and not step.sends_old
+    if isinstance(step, AggregateStream | AggregateRows | AggregateWindows):
+        return not step.sends_old
+    return False
 
 
 def _is_simple_behind(topology: StreamsTopology, node: PlanNode) -> bool:
