@@ -12,6 +12,7 @@ from tests.support.streams_columns import FIELDS, RECORD, random_column, random_
 from penstock.streams.columns.in_python import computing
 from penstock.streams.columns.resolve import resolved
 from penstock.streams.columns.sql_text import sql_text, sql_type
+from penstock.streams.spark.session import EXACT, settings_of
 from penstock.streams.values.column_types import declared_type
 
 pytestmark = pytest.mark.timeout(900)
@@ -19,7 +20,9 @@ AT_ONCE = 40
 NAMES = {"key": "key", "value": "value", "timestamp": "timestamp"}
 
 
-@pytest.mark.parametrize("seed", range(200 if IS_LONG else 6))
+# The last two have sums and products that Spark would put in another order, and words whose upper
+# and lower case are not each other's reverse.
+@pytest.mark.parametrize("seed", range(200) if IS_LONG else (0, 1, 2, 3, 139, 168))
 def test_python_and_spark_compute_the_same(spark: SparkSession, seed: int) -> None:
     chance = random.Random(seed)
     records = [random_record(chance) for _ in range(60)]
@@ -30,7 +33,8 @@ def test_python_and_spark_compute_the_same(spark: SparkSession, seed: int) -> No
     schema = f"key STRING, value {sql_type(declared_type(FIELDS))}, timestamp BIGINT"
     rows = spark.createDataFrame([(r.key, r.value, r.timestamp_ms) for r in records], schema)
     texts = [sql_text(one, NAMES) for one in typed]
-    found = rows.selectExpr(*(f"{text} AS c{at}" for at, text in enumerate(texts))).collect()
+    with settings_of(spark, EXACT):
+        found = rows.selectExpr(*(f"{text} AS c{at}" for at, text in enumerate(texts))).collect()
     for at, one in enumerate(typed):
         compute = computing(one)
         for record, row in zip(records, found, strict=True):

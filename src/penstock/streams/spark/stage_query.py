@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.streams.plan.native import native_stage, native_tally
 from penstock.streams.spark.native_rows import NativeRows
 from penstock.streams.spark.restoring import LostTasks
+from penstock.streams.spark.session import EXACT, settings_of
 from penstock.streams.spark.spreading import group_numbers
 from penstock.streams.tasks.batch import ANY_PARTITION, StageWork
 
@@ -53,12 +54,8 @@ class StageQuery:
     def start(self, spark: "SparkSession") -> "Query":
         """Start it, in a pool of its own so that no stage starves another."""
         spark.sparkContext.setLocalProperty(_POOL, self.name)
-        before = spark.conf.get(_SHUFFLE)
-        spark.conf.set(_SHUFFLE, str(self.places))
-        try:
+        with settings_of(spark, {**EXACT, _SHUFFLE: str(self.places)}):
             return self._start(spark)
-        finally:
-            spark.conf.set(_SHUFFLE, str(before))
 
     def _start(self, spark: "SparkSession") -> "Query":
         rows = self._worked(spark)
