@@ -102,12 +102,20 @@ def task_processes(worker: ConnectProcess) -> list[psutil.Process]:
     """The Python workers that tasks run in: what Spark's daemon has forked."""
     assert worker.process is not None
     below = psutil.Process(worker.process.pid).children(recursive=True)
-    daemons = {one.pid for one in below if _is_daemon(one) and not _is_daemon(one.parent())}
-    return [one for one in below if _is_daemon(one) and one.ppid() in daemons]
+    parents = {one.pid: _parent(one) for one in below if _is_daemon(one)}
+    daemons = {pid for pid, parent in parents.items() if parent not in parents}
+    return [one for one in below if parents.get(one.pid) in daemons]
 
 
-def _is_daemon(process: "psutil.Process | None") -> bool:
+def _parent(process: psutil.Process) -> int | None:
     try:
-        return process is not None and "penstock.connect.running.daemon" in process.cmdline()
+        return process.ppid()
+    except psutil.Error:
+        return None  # It has ended.
+
+
+def _is_daemon(process: psutil.Process) -> bool:
+    try:
+        return "penstock.connect.running.daemon" in process.cmdline()
     except psutil.Error:
         return False

@@ -19,6 +19,7 @@ from itertools import count, islice, takewhile
 from pathlib import Path
 from typing import Self
 
+import psutil
 from tests.support.waiting import eventually
 from tests.support.wire import RawConnection, WireError
 
@@ -238,6 +239,16 @@ def _status_bytes(pid: int, name: str) -> int:
         if line.startswith(name + ":"):
             return int(line.split()[1]) * 1024
     raise AssertionError(f"/proc/{pid}/status has no {name}")
+
+
+def named_below(pid: int, name: str) -> list[psutil.Process]:
+    """The processes of a name below another; those that end meanwhile are not among them."""
+    found = []
+    for one in psutil.Process(pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if one.name() == name:
+                found.append(one)
+    return found
 
 
 def python() -> str:

@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 from tests.support.broker import BrokerProcess
 from tests.support.connect import ConnectProcess, kill, task_processes
 from tests.support.connect_files import append, has_lines, source
 from tests.support.postgres import PostgresProcess, running_postgres
 from tests.support.postgres_capture import TopicTable, capture, write_changes
+from tests.support.processes import named_below
 from tests.support.waiting import eventually
 
 IS_LONG = os.environ.get("PENSTOCK_LONG") == "1"
@@ -64,8 +64,7 @@ def kill_one(
             broker.kill()
             broker.start()
         case "spark":
-            below = psutil.Process(worker.process.pid).children(recursive=True)
-            kill(next(one.pid for one in below if one.name() == "java"))
+            kill(named_below(worker.process.pid, "java")[0].pid)
             worker.process.wait(_WAIT_S)  # It ends with Spark, and its supervisor starts both.
             worker.kill()
             worker.start(timeout_s=_WAIT_S)

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from tests.support.broker import BrokerProcess
+from tests.support.processes import named_below
 from tests.support.sql_server import SqlServerProcess
 from tests.support.waiting import eventually
 
@@ -71,9 +71,8 @@ def _insist(act: Callable[[], Any]) -> Any:
 def kill_spark(sql: SqlServerProcess) -> None:
     """The virtual machine below the server; nothing, where it has not started yet."""
     assert sql.process is not None
-    for one in psutil.Process(sql.process.pid).children(recursive=True):
-        if one.name() == "java":
-            one.send_signal(signal.SIGKILL)
+    for one in named_below(sql.process.pid, "java"):
+        one.send_signal(signal.SIGKILL)
 
 
 def strike(victim: str, sql: SqlServerProcess, broker: BrokerProcess) -> None:
