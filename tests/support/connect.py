@@ -109,7 +109,7 @@ def task_processes(worker: ConnectProcess) -> list[psutil.Process]:
 
 def _parent(process: psutil.Process) -> int | None:
     try:
-        return process.ppid()
+        return int(process.ppid())
     except psutil.Error:
         return None  # It has ended.
 
