@@ -83,7 +83,6 @@ def test_the_demo_shows_windows_ends_cleanly_and_goes_on(tmp_path: Path) -> None
         eventually(lambda: "prices sent" in first.said, timeout_s=120, what="the first prices")
         eventually(lambda: first.windows(), timeout_s=WAIT_S, every_s=0.5, what="a window")
         eventually(lambda: is_table(table), timeout_s=WAIT_S, every_s=0.5, what="the table")
-        before = first.windows()
         assert ask(f"http://{first.services[0]}/subjects") == []
         assert "stock-prices" in ask(f"http://{first.services[1]}/topics")
         first.end(signal.SIGINT)
@@ -91,13 +90,16 @@ def test_the_demo_shows_windows_ends_cleanly_and_goes_on(tmp_path: Path) -> None
         first.kill()
     second = Demo(tmp_path, port, run=2)
     try:
+        # What the first run wrote while it ended is there before the second has a pipeline.
+        words = "go on from the last run"
+        eventually(lambda: words in second.said, timeout_s=WAIT_S, what="running pipelines")
+        before = second.windows()
         more = eventually(
             lambda: len(second.windows()) > len(before) and second.windows(),
             timeout_s=WAIT_S,
             every_s=0.5,
             what="windows of the second run",
         )
-        assert "go on from the last run" in second.said
         second.end(signal.SIGTERM)
     finally:
         second.kill()
