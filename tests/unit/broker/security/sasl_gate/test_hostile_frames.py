@@ -25,7 +25,7 @@ from tests.support.hostile_logins import (
 
 from penstock.broker.dispatch import api_versions_response, served_versions
 from penstock.broker.security.sasl_gate import SaslGate
-from penstock.broker.security.sasl_mechanisms import SaslMechanisms
+from penstock.broker.security.sasl_mechanisms import KnownUsers, SaslMechanisms
 from penstock.cluster.image.image import ClusterImage
 from penstock.config.broker import BrokerConfig
 from penstock.net.buffers import BufferPool
@@ -76,7 +76,7 @@ class Broker:
         offered, seen = mechanisms(), image()
         self._gate = SaslGate(
             self._serve,
-            lambda: offered.offered(seen),
+            lambda: offered.offered(KnownUsers(seen, None, b"decoys")),
             frame_bytes_max=100 << 20,
             failure_delay_s=0.0,
             session_ms_max=lambda _mechanism: 0,
