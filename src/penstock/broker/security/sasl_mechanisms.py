@@ -183,12 +183,15 @@ class ScramLogins:
 
 
 def _credentials(image: ClusterImage, mechanism: str) -> Iterator[ScramCredential]:
-    for (kind, _), config in image.configs.items():
-        if kind == "users" and mechanism in config:
-            try:
-                yield ScramCredential.from_text(config[mechanism])
-            except ConfigError:
-                continue  # It lets nobody in, and a login with it says so.
+    """In an order that is the same at all brokers."""
+    for name in sorted(name for kind, name in image.configs if kind == "users"):
+        text = image.config("users", name).get(mechanism)
+        if text is None:
+            continue
+        try:
+            yield ScramCredential.from_text(text)
+        except ConfigError:
+            continue  # It lets nobody in, and a login with it says so.
 
 
 def _credential(image: ClusterImage, mechanism: str, user: str) -> ScramCredential | None:

@@ -38,8 +38,11 @@ def form_of(credential: ScramCredential) -> CredentialForm:
 
 def forms_of(credentials: Iterable[ScramCredential]) -> tuple[CredentialForm, ...]:
     """The forms that users have, the most usual ones if there are many."""
-    counted = Counter(map(form_of, credentials))
-    usual = sorted(counted, key=lambda form: (-counted[form], form.iterations))[:_FORMS_MAX]
+    usable = (one for one in credentials if one.iterations >= ITERATIONS_MIN)
+    counted = Counter(map(form_of, usable))
+    usual = sorted(counted, key=lambda form: (-counted[form], form.iterations, str(form)))[
+        :_FORMS_MAX
+    ]
     return tuple(usual) or (DEFAULT_FORM,)
 
 
