@@ -218,8 +218,8 @@ def test_with_sasl_only_a_listeners_own_setting_asks_for_certificates(
     assert "the listener SASL_SSL asks for no certificate" in caplog.text
     caplog.clear()
     own = {"listener.name.sasl_ssl.ssl.client.auth": "required"}
-    for listener, more in (("SASL_SSL", own), ("SSL", {})):
-        asking = TlsDoor(BrokerConfig(settings | more), listener, names_clients=False)
+    for listener in ("SASL_SSL", "SSL"):
+        asking = TlsDoor(BrokerConfig(settings | own), listener, names_clients=False)
         with pytest.raises(TlsFailed, match="certificate"):
             shown_by(asking)
     assert caplog.text == ""
