@@ -34,10 +34,12 @@ class Neighbour:
                     written = batch([value], timestamp=time.time_ns() // 1_000_000)
                     offset = connection.produce_one(CANARY, written, acks=-1)
                     assert offset == self.sent, f"wrote at {offset} instead of {self.sent}"
-                    found = next(stored_batches(connection.fetch(CANARY, offset).records))
+                    answer = connection.fetch(CANARY, offset)
+                    found = next(stored_batches(answer.records), None)
+                    assert found is not None, f"nothing to read at {offset}: {answer}"
                     assert found.records == record(0, value), f"read {found} at {offset}"
                     self.sent += 1
-        except (OSError, AssertionError, StopIteration, struct.error) as problem:
+        except (OSError, AssertionError, struct.error) as problem:
             self.problem = problem
 
 

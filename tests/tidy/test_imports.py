@@ -50,6 +50,7 @@ PURE: dict[str, set[str]] = {
         "control.partition_changes",
         "control.reassignment",
         "control.token_changes",
+        "decoy_key",
         "image.load",
         "image.stream",
         "producer_ids",

@@ -59,6 +59,7 @@ class Broker:
     validation: "ValidationGate" = field(init=False)  # It needs the others; node.py puts it in.
     access: "AccessControl | None" = None  # None: everybody may do everything.
     tokens: "DelegationTokens | None" = None  # None: there is no key to make them with.
+    decoy_key: bytes = field(default=b"", repr=False)  # Empty: no listener asks for passwords.
     slow_lane: SlowLane = field(default_factory=SlowLane)
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
     # What is to be told of settings that changed while the broker runs, after it obeys them itself.

@@ -10,6 +10,7 @@ session with the store is in membership/cluster_member.py. Listeners and signals
 import asyncio
 import contextlib
 import logging
+import secrets
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -34,10 +35,12 @@ from penstock.broker.validation.port import OpenValidator
 from penstock.cluster import registration, znodes
 from penstock.cluster.control.controller import Controller
 from penstock.cluster.control.settings import ControlSettings
+from penstock.cluster.decoy_key import keep_decoy_key
 from penstock.cluster.image.image import ClusterImage, Endpoint
 from penstock.cluster.registration import BrokerRegistration, Newcomer
 from penstock.cluster.znodes import PreviousShutdown
 from penstock.config.broker import BrokerConfig
+from penstock.config.listeners import WITH_SASL
 from penstock.config.topic import log_settings
 from penstock.errors import ConfigError, PenstockError, ProtocolError
 from penstock.groups.coordinator import GroupCoordinator
@@ -65,6 +68,7 @@ log = logging.getLogger("kafka.server.KafkaServer")
 
 _FETCH_SESSION_EVICT_AFTER_MS = 120_000
 _ALONE_BROKER_ID = 0
+_DECOY_KEY_BYTES = 32
 _BEGIN_AGAIN_S = 0.2
 _SEQUENCE_OF_IDS = "/brokers/seqid"
 
@@ -109,6 +113,7 @@ async def running(
             broker = _assemble(
                 own, store, log_dirs, cluster_id=cluster_id, peers=peers, now_ms=now_ms
             )
+            broker.decoy_key = await _decoy_key(config, store)
             broker.validation = ValidationGate(broker, open_validator)
             broker.metrics.watch(broker.validation.gauges)
             before = PreviousShutdown.CLEAN if log_dirs.was_clean else PreviousShutdown.CRASH
@@ -433,6 +438,13 @@ def _assemble(
     )
     watch_broker(broker)
     return broker
+
+
+async def _decoy_key(config: BrokerConfig, store: MetaStore) -> bytes:
+    """What unknown users are shown salts of; only where users log in."""
+    if not any(asked.security_protocol in WITH_SASL for asked in config.listeners):
+        return b""
+    return await keep_decoy_key(store, secrets.token_bytes(_DECOY_KEY_BYTES))
 
 
 def _tokens(config: BrokerConfig) -> "DelegationTokens | None":

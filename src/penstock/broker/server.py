@@ -386,6 +386,7 @@ def _dispatch(broker: Broker, listener: str, login: "SaslMechanisms | None") -> 
     if login is None:
         return serve.__call__  # The method itself: Python calls it for less than the object.
     from penstock.broker.security.sasl_gate import SaslGate
+    from penstock.broker.security.sasl_mechanisms import KnownUsers
 
     def session_ms_max(mechanism: str) -> int:
         found = broker.config.for_mechanism(listener, mechanism, "connections.max.reauth.ms")
@@ -394,7 +395,7 @@ def _dispatch(broker: Broker, listener: str, login: "SaslMechanisms | None") -> 
     broker.config_followers.append(login.reconfigure)
     return SaslGate(
         serve,
-        lambda: login.offered(broker.image, broker.tokens),
+        lambda: login.offered(KnownUsers(broker.image, broker.tokens, broker.decoy_key)),
         frame_bytes_max=broker.config.socket_request_max_bytes,
         failure_delay_s=broker.config.connection_failed_authentication_delay_ms / 1000,
         session_ms_max=session_ms_max,

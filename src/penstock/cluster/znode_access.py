@@ -6,7 +6,7 @@ Pure: who sets the access lists is whoever makes the nodes, or zookeeper-securit
 
 from typing import Final
 
-from penstock.cluster.znodes import CONTROLLER, CONTROLLER_EPOCH, PRODUCER_ID_BLOCK
+from penstock.cluster.znodes import CONTROLLER, CONTROLLER_EPOCH, DECOY_KEY, PRODUCER_ID_BLOCK
 from penstock.meta.access import Access
 from penstock.security.acls.nodes import (
     EXTENDED_CHANGES,
@@ -17,8 +17,8 @@ from penstock.security.acls.nodes import (
 
 # Consumers of the time before 0.9 wrote here by themselves.
 CONSUMERS: Final = "/consumers"
-# Passwords of users, of brokers' key stores, and tokens.
-SECRET_ROOTS: Final = ("/config/users", "/config/brokers", "/delegation_token/tokens")
+# Passwords of users, of brokers' key stores, and tokens; and what tells users from nobody.
+SECRET_ROOTS: Final = ("/config/users", "/config/brokers", "/delegation_token/tokens", DECOY_KEY)
 # What a migration goes through, all that is below included.
 SECURE_ROOTS: Final = (
     "/admin",

@@ -37,6 +37,7 @@ DELEGATION_TOKEN_CHANGES = "/delegation_token/token_changes"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FENCES = "/ext/fence"
 TOPIC_IDS = "/ext/topic_ids"
+DECOY_KEY = "/ext/decoy_key"
 
 _PLAIN = re.compile("[a-zA-Z0-9_<>-][a-zA-Z0-9._<>-]*", re.ASCII)
 _UNSAFE = re.compile(rb"[^a-zA-Z0-9._-]")

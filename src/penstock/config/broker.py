@@ -192,6 +192,11 @@ class BrokerConfig(BrokerFields):
                 return BROKER_SETTINGS[name].parse(layer[own])
         return self.values[name]
 
+    def has_for_listener(self, listener: str, name: str) -> bool:
+        """Whether one listener has a value of its own."""
+        own = f"{LISTENER_PREFIX}{listener.lower()}.{name}"
+        return any(own in layer for layer in (self.per_broker, self.cluster_wide, self.static))
+
     def for_mechanism(self, listener: str, mechanism: str, name: str) -> Value:
         """A setting as one SASL mechanism of a listener has it; a login is never for several."""
         own = f"{LISTENER_PREFIX}{listener.lower()}.{mechanism.lower()}.{name}"

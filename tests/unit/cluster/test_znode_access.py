@@ -15,6 +15,8 @@ from penstock.meta.access import Access
         ("/config/brokers", Access.PRIVATE),
         ("/delegation_token/tokens/id", Access.PRIVATE),
         ("/delegation_token", Access.READABLE),
+        ("/ext/decoy_key", Access.PRIVATE),
+        ("/ext/fence", Access.READABLE),
         ("/config/topics/t", Access.READABLE),
         ("/brokers/ids/1", Access.READABLE),
         ("/", Access.READABLE),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.config.broker import BrokerConfig
+from penstock.config.listeners import SASL_SSL
 from penstock.errors import ConfigError
 from penstock.net.session import Session
 from penstock.net.tls_transport import TlsFailed, TlsTransport
@@ -25,10 +26,11 @@ from penstock.security.tls.subjects import principal_of
 
 log = logging.getLogger("kafka.network.SocketServer")
 
+_CLIENT_AUTH: Final = "ssl.client.auth"
 # What a context is made of; each may be written for one listener alone.
 TLS_NAMES: Final = (
     "ssl.cipher.suites",
-    "ssl.client.auth",
+    _CLIENT_AUTH,
     "ssl.enabled.protocols",
     "ssl.endpoint.identification.algorithm",
     "ssl.key.password",
@@ -107,6 +109,7 @@ class TlsDoor:
 
     def __init__(self, config: BrokerConfig, listener: str, *, names_clients: bool) -> None:
         self._listener = listener
+        _warn_of_client_auth(config, listener)
         # With SASL the client says who it is; its certificate says nothing then.
         self._names: CertificateNames | None = None
         if names_clients:
@@ -157,7 +160,32 @@ def _chain(settings: TlsSettings) -> bytes | None:
 
 
 def _given(config: BrokerConfig, listener: str) -> Mapping[str, object]:
-    return {name: config.for_listener(listener, name) for name in TLS_NAMES}
+    given = {name: config.for_listener(listener, name) for name in TLS_NAMES}
+    if _ignores_client_auth(config, listener):
+        given[_CLIENT_AUTH] = "none"
+    return given
+
+
+def _ignores_client_auth(config: BrokerConfig, listener: str) -> bool:
+    """With SASL clients need certificates only if that listener's own setting says so (KIP-684)."""
+    asked = next((one for one in config.listeners if one.name == listener), None)
+    is_with_sasl = asked is not None and asked.security_protocol == SASL_SSL
+    return is_with_sasl and not config.has_for_listener(listener, _CLIENT_AUTH)
+
+
+def _warn_of_client_auth(config: BrokerConfig, listener: str) -> None:
+    value = config.for_listener(listener, _CLIENT_AUTH)
+    if _ignores_client_auth(config, listener) and value not in (None, "none"):
+        lead = f"listener.name.{listener.lower()}"
+        log.warning(
+            "%s=%s is for listeners of SSL alone: the listener %s asks for no certificate unless "
+            "%s.%s says so",
+            _CLIENT_AUTH,
+            value,
+            listener,
+            lead,
+            _CLIENT_AUTH,
+        )
 
 
 def _state(config: BrokerConfig, listener: str) -> Mapping[str, object]:

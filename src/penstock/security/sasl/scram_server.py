@@ -1,16 +1,17 @@
 """SCRAM, the server's side: a challenge, then a verdict and the server's own proof.
 
-An unknown user gets a challenge like everybody else, with a salt that is always the same for that
-name, and fails at the proof: neither words nor work tell whether the user exists. With the
-extension `tokenauth=true` the name is the id of a delegation token and the session its owner's.
+An unknown user gets a challenge like everybody else (decoys.py), and fails at the proof: neither
+words nor work tell whether the user exists. With the extension `tokenauth=true` the name is the id
+of a delegation token and the session its owner's.
 """
 
 import hashlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from penstock.security.principals import USER, Principal
+from penstock.security.sasl.decoys import DEFAULT_FORM, TOKEN_FORM, CredentialForm, decoy
 from penstock.security.sasl.outcome import Authenticated, Challenge, SaslRefused
 from penstock.security.sasl.scram import (
     HASHES,
@@ -46,6 +47,7 @@ class ScramUsers:
     credential: Callable[[str], ScramCredential | None]
     token: Callable[[str], TokenLogin | None] = lambda _: None
     decoy_key: bytes = field(repr=False)  # Secret; the same on all brokers, or salts would differ.
+    forms: Sequence[CredentialForm] = (DEFAULT_FORM,)  # Of the credentials that users have.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,18 +111,20 @@ class ScramServer:
     def _look_up(
         self, name: str, *, is_token: bool
     ) -> tuple[ScramCredential, Authenticated | None]:
-        decoy = self._decoy(name)  # Made for everybody, so that it costs everybody the same.
+        forms = (TOKEN_FORM,) if is_token else self._users.forms
+        # Made for everybody, so that it costs everybody the same.
+        nobody = decoy(name, self._hash, key=self._users.decoy_key, forms=forms)
         if is_token:
             login = self._users.token(name)
             if login is None:
-                return decoy, None
+                return nobody, None
             outcome = Authenticated(
                 principal=login.owner, expires_ms=login.expires_ms, is_by_token=True
             )
             return login.credential, outcome
         credential = self._users.credential(name)
         if credential is None or credential.iterations < ITERATIONS_MIN:
-            return decoy, None
+            return nobody, None
         return credential, Authenticated(principal=Principal(USER, name))
 
     def _judge(self, begun: _Conversation, message: str) -> Authenticated:
@@ -151,14 +155,6 @@ class ScramServer:
         client_key = exclusive_or(proof, signature)
         stored_key = hashlib.new(self._hash, client_key).digest()
         return hmac.compare_digest(stored_key, credential.stored_key)
-
-    def _decoy(self, name: str) -> ScramCredential:
-        """The credential of nobody; even a proof that fitted it would not let anybody in."""
-        made_up = hmac.digest(self._users.decoy_key, name.encode(), "sha512")
-        keys = hashlib.new(self._hash, made_up).digest()
-        return ScramCredential(
-            salt=made_up[:16], stored_key=keys, server_key=keys, iterations=ITERATIONS_MIN
-        )
 
 
 def _without_header(message: str) -> tuple[str, str, str]:

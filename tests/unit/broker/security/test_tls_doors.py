@@ -201,6 +201,30 @@ def test_with_sasl_a_certificate_says_nothing(tmp_path: Path) -> None:
     assert shown_by(door, client)[1].principal == ANONYMOUS
 
 
+def test_with_sasl_only_a_listeners_own_setting_asks_for_certificates(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, authority = make_identity("server"), make_identity("authority")
+    settings = pem_settings(tmp_path, "server", server) | {
+        "listeners": "SASL_SSL://127.0.0.1:0,SSL://127.0.0.1:0",
+        "listener.security.protocol.map": "SASL_SSL:SASL_SSL,SSL:SSL",
+        "inter.broker.listener.name": "SSL",
+        "ssl.client.auth": "required",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": authority.certificate_pem.decode(),
+    }
+    door = TlsDoor(BrokerConfig(settings), "SASL_SSL", names_clients=False)
+    assert shown_by(door)[0] == server.certificate_der
+    assert "the listener SASL_SSL asks for no certificate" in caplog.text
+    caplog.clear()
+    own = {"listener.name.sasl_ssl.ssl.client.auth": "required"}
+    for listener in ("SASL_SSL", "SSL"):
+        asking = TlsDoor(BrokerConfig(settings | own), listener, names_clients=False)
+        with pytest.raises(TlsFailed, match="certificate"):
+            shown_by(asking)
+    assert caplog.text == ""
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

@@ -108,7 +108,6 @@ def test_an_unknown_user_has_the_same_salt_each_time_and_not_that_of_another() -
         for name in ("ghost", "ghost", "spirit")
     ]
     assert salts[0] == salts[1] != salts[2]
-    assert len(base64.b64decode(salts[0].split(b",")[0])) == len(SALT)
 
 
 def test_a_credential_with_too_few_rounds_lets_nobody_in() -> None:
