@@ -51,6 +51,13 @@ class CommittedOffset(NamedTuple):
     record_offset: int = -1  # Where the record is in the log.
     topic_id: bytes | None = None  # None: nobody noted it, as before Kafka 4.3.
 
+    def placed(self, record_offset: int) -> "CommittedOffset":
+        """The same once its record is in the log; `_replace` would cost twice as much."""
+        offset, leader_epoch, metadata, commit_ms, expire_ms, _, topic_id = self
+        return CommittedOffset(
+            offset, leader_epoch, metadata, commit_ms, expire_ms, record_offset, topic_id
+        )
+
 
 @lru_cache(maxsize=16_384)
 def offset_key(group_id: str, topic: str, partition: int) -> bytes:

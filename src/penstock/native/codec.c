@@ -1,5 +1,5 @@
 /* What Python cannot be made to do for less: reading request headers, reading and writing messages
-   by their declaration, and checking small batches.
+   by their declaration, and checking and building small batches.
 
    Each function here has a twin in Python, which is the truth about what the bytes mean. This code
    knows the usual shapes only. Whatever is unusual (a tagged field, a value of another type, bytes
@@ -13,8 +13,8 @@
 #include <string.h>
 #include <structmember.h>
 
-enum { FORM = 2 }; /* The Python side asks for the form it was written for. */
-enum { NATIVE_ELEMENTS_MAX = 1024, CHECKED_BYTES_MAX = 4096 };
+enum { FORM = 3 }; /* The Python side asks for the form it was written for. */
+enum { NATIVE_ELEMENTS_MAX = 1024, CHECKED_BYTES_MAX = 32768, BUILT_BYTES_MAX = 16384 };
 enum {
     BOOLEAN, INT8, INT16, UINT16, INT32, INT64, FLOAT64, UUID,
     STRING, BLOB, RECORD_SET, LIST, STRUCT, KINDS
@@ -592,9 +592,20 @@ static uint32_t crc32c(const uint8_t *at, Py_ssize_t size) { (void)at, (void)siz
 static int can_crc(void) { return 0; }
 #endif
 
-enum { BATCH_HEADER_BYTES = 61, LOG_OVERHEAD = 12, CRC_FROM = 21, HEADER_FIELDS = 13 };
+enum { BATCH_HEADER_BYTES = 61, LOG_OVERHEAD = 12, CRC_AT = 17, CRC_FROM = 21,
+       HEADER_FIELDS = 13 };
 static const int BATCH_WIDTHS[HEADER_FIELDS] = {8, 4, 4, 1, 4, 2, 4, 8, 8, 8, 2, 4, 4};
 enum { LENGTH = 1, MAGIC = 3, CRC = 4, LAST_DELTA = 6, RECORD_COUNT = 12 };
+
+static PyObject *made_header(PyTypeObject *type, const int64_t *fields) {
+    PyObject *header = made_tuple(type, HEADER_FIELDS);
+    for (int i = 0; header && i < HEADER_FIELDS; i++) {
+        PyObject *number = PyLong_FromLongLong(fields[i]);
+        if (number) PyTuple_SET_ITEM(header, i, number);
+        else Py_CLEAR(header);
+    }
+    return header;
+}
 
 static PyObject *read_batch(PyTypeObject *type, const uint8_t *bytes, Py_ssize_t size) {
     if (size < BATCH_HEADER_BYTES) return NULL;
@@ -607,13 +618,7 @@ static PyObject *read_batch(PyTypeObject *type, const uint8_t *bytes, Py_ssize_t
         || fields[RECORD_COUNT] < 0 || fields[LAST_DELTA] < 0
         || crc32c(bytes + CRC_FROM, (Py_ssize_t)end - CRC_FROM) != (uint32_t)fields[CRC])
         return NULL;
-    PyObject *header = made_tuple(type, HEADER_FIELDS);
-    for (int i = 0; header && i < HEADER_FIELDS; i++) {
-        PyObject *number = PyLong_FromLongLong(fields[i]);
-        if (number) PyTuple_SET_ITEM(header, i, number);
-        else Py_CLEAR(header);
-    }
-    return header;
+    return made_header(type, fields);
 }
 
 static PyObject *check_batch(PyObject *self, PyObject *const *args, Py_ssize_t count) {
@@ -631,21 +636,152 @@ static PyObject *check_batch(PyObject *self, PyObject *const *args, Py_ssize_t c
 static PyMethodDef CHECK_BATCH = {"check_batch", (PyCFunction)(void (*)(void))check_batch,
                                   METH_FASTCALL, NULL};
 
-static PyObject *batch_checker(PyObject *module, PyObject *args) {
+/* A function of batches that knows the class of their headers and its twin. */
+static PyObject *batch_leaf(PyMethodDef *method, PyObject *args) {
     PyObject *type, *twin;
-    (void)module;
     if (!PyArg_ParseTuple(args, "O!O", &PyType_Type, &type, &twin)) return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)type, &PyTuple_Type)) {
         PyErr_SetString(PyExc_TypeError, "a class of tuples is needed");
         return NULL;
     }
     if (!HAS_CRC || !can_crc()) return Py_NewRef(twin);
-    return bound(&CHECK_BATCH, Py_BuildValue("(OO)", type, twin));
+    return bound(method, Py_BuildValue("(OO)", type, twin));
+}
+
+static PyObject *batch_checker(PyObject *module, PyObject *args) {
+    (void)module;
+    return batch_leaf(&CHECK_BATCH, args);
+}
+
+/* Building what a state machine writes: records of one moment. `self` is (the class, the twin). */
+
+static Py_ssize_t varint_size(int64_t number) {
+    uint64_t bits = (uint64_t)number << 1; /* Lengths and places are never negative here. */
+    Py_ssize_t size = 1;
+    for (; bits > 127; bits >>= 7) size++;
+    return size;
+}
+
+static uint8_t *put_varint(uint8_t *at, int64_t number) {
+    uint64_t bits = (uint64_t)number << 1;
+    for (; bits > 127; bits >>= 7) *at++ = (uint8_t)(bits | 128);
+    *at++ = (uint8_t)bits;
+    return at;
+}
+
+static const uint8_t NO_BYTES = 1; /* The varint of -1. */
+
+static Py_ssize_t sized_bytes(PyObject *value) {
+    if (value == Py_None) return 1;
+    return varint_size(PyBytes_GET_SIZE(value)) + PyBytes_GET_SIZE(value);
+}
+
+static uint8_t *put_bytes(uint8_t *at, PyObject *value) {
+    if (value == Py_None) {
+        *at++ = NO_BYTES;
+        return at;
+    }
+    Py_ssize_t size = PyBytes_GET_SIZE(value);
+    at = put_varint(at, size);
+    memcpy(at, PyBytes_AS_STRING(value), (size_t)size);
+    return at + size;
+}
+
+enum { FIXED_BODY_BYTES = 3 }; /* Attributes, the distance in time, the number of headers. */
+
+static Py_ssize_t body_size(PyObject *record, Py_ssize_t place) {
+    return FIXED_BODY_BYTES + varint_size(place) + sized_bytes(PyTuple_GET_ITEM(record, 0))
+        + sized_bytes(PyTuple_GET_ITEM(record, 1));
+}
+
+/* Whether it is a pair of bytes, the second of which may be None, that fits. */
+static int is_usual_record(PyObject *record) {
+    if (!PyTuple_CheckExact(record) || PyTuple_GET_SIZE(record) != 2) return 0;
+    PyObject *key = PyTuple_GET_ITEM(record, 0), *value = PyTuple_GET_ITEM(record, 1);
+    return PyBytes_CheckExact(key) && PyBytes_GET_SIZE(key) <= BUILT_BYTES_MAX
+        && (value == Py_None
+            || (PyBytes_CheckExact(value) && PyBytes_GET_SIZE(value) <= BUILT_BYTES_MAX));
+}
+
+/* The size of their batch; 0: they are left to the twin. */
+static Py_ssize_t built_size(PyObject *records) {
+    Py_ssize_t count = PyList_GET_SIZE(records), size = BATCH_HEADER_BYTES;
+    if (count < 1 || count > NATIVE_ELEMENTS_MAX) return 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *record = PyList_GET_ITEM(records, i);
+        if (!is_usual_record(record)) return 0;
+        Py_ssize_t body = body_size(record, i);
+        size += varint_size(body) + body;
+        if (size > BUILT_BYTES_MAX) return 0;
+    }
+    return size;
+}
+
+static void put_records(uint8_t *at, PyObject *records) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(records); i++) {
+        PyObject *record = PyList_GET_ITEM(records, i);
+        at = put_varint(at, body_size(record, i));
+        *at++ = 0;
+        *at++ = 0;
+        at = put_varint(at, i);
+        at = put_bytes(at, PyTuple_GET_ITEM(record, 0));
+        at = put_bytes(at, PyTuple_GET_ITEM(record, 1));
+        *at++ = 0;
+    }
+}
+
+static void put_header(uint8_t *bytes, const int64_t *fields) {
+    uint8_t *at = bytes;
+    for (int i = 0; i < HEADER_FIELDS; at += BATCH_WIDTHS[i++])
+        put_number(at, (uint64_t)fields[i], BATCH_WIDTHS[i]);
+}
+
+/* Of (records, moment, codec, producer id, producer epoch): (header, batch). */
+static PyObject *made_batch(PyTypeObject *type, PyObject *const *args) {
+    enum { MOMENT = 1, CODEC, PRODUCER, EPOCH, IS_TRANSACTIONAL = 16 };
+    if (!PyList_CheckExact(args[0])) return NULL;
+    int64_t numbers[EPOCH + 1];
+    for (int i = MOMENT; i <= EPOCH; i++) {
+        numbers[i] = PyLong_Check(args[i]) ? PyLong_AsLongLong(args[i]) : 0;
+        if (!PyLong_Check(args[i]) || PyErr_Occurred()) return NULL;
+    }
+    int64_t producer = numbers[PRODUCER], epoch = numbers[EPOCH];
+    Py_ssize_t size = built_size(args[0]), count = PyList_GET_SIZE(args[0]);
+    if (!size || numbers[CODEC] || epoch < INT16_MIN || epoch > INT16_MAX) return NULL;
+    PyObject *batch = PyByteArray_FromStringAndSize(NULL, size);
+    if (!batch) return NULL;
+    uint8_t *bytes = (uint8_t *)PyByteArray_AS_STRING(batch);
+    int64_t fields[HEADER_FIELDS] = {
+        0, size - LOG_OVERHEAD, -1, 2, 0, producer >= 0 ? IS_TRANSACTIONAL : 0, count - 1,
+        numbers[MOMENT], numbers[MOMENT], producer, epoch, -1, count,
+    };
+    put_header(bytes, fields);
+    put_records(bytes + BATCH_HEADER_BYTES, args[0]);
+    fields[CRC] = crc32c(bytes + CRC_FROM, size - CRC_FROM);
+    put_number(bytes + CRC_AT, (uint64_t)fields[CRC], 4);
+    PyObject *header = made_header(type, fields);
+    return header ? Py_BuildValue("(NN)", header, batch) : (Py_DECREF(batch), NULL);
+}
+
+static PyObject *build_batch(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    PyObject *made = count == 5 ? made_batch((PyTypeObject *)PyTuple_GET_ITEM(self, 0), args) : NULL;
+    if (made) return made;
+    PyErr_Clear();
+    return PyObject_Vectorcall(PyTuple_GET_ITEM(self, 1), args, (size_t)count, NULL);
+}
+
+static PyMethodDef BUILD_BATCH = {"build_key_values", (PyCFunction)(void (*)(void))build_batch,
+                                  METH_FASTCALL, NULL};
+
+static PyObject *batch_builder(PyObject *module, PyObject *args) {
+    (void)module;
+    return batch_leaf(&BUILD_BATCH, args);
 }
 
 static PyMethodDef FUNCTIONS[] = {
     {"header_decoder", header_decoder, METH_VARARGS, "decode_request_header, given its twin"},
     {"batch_checker", batch_checker, METH_VARARGS, "check_batch, given its twin"},
+    {"batch_builder", batch_builder, METH_VARARGS, "build_key_values, given its twin"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -26,7 +26,7 @@ from penstock.records.batch import (
     LOG_OVERHEAD,
     BatchHeader,
     Record,
-    build_batch,
+    build_key_values,
     check_batch,
     read_header,
     read_records,
@@ -96,20 +96,15 @@ class StateLog:
         With a producer id they belong to its transaction. They may still be lost until `settled`.
         Raises the coordinator's codes, and those of the log for what is wrong with the records.
         """
-        self.check_size(sum(len(key) + len(value or b"") for key, value in records))
+        size_bytes = 0
+        for key, value in records:
+            size_bytes += len(key) + (len(value) if value else 0)
+        self.check_size(size_bytes)
         now_ms = self.now_ms()
-        batch = memoryview(
-            build_batch(
-                [Record(at, now_ms, key, value) for at, (key, value) in enumerate(records)],
-                codec=self._codec,
-                producer_id=producer_id,
-                producer_epoch=producer_epoch,
-                is_transactional=producer_id >= 0,
-            )
-        )
+        header, batch = build_key_values(records, now_ms, self._codec, producer_id, producer_epoch)
         try:
             appended = self.partition.append(
-                [(read_header(batch), batch)],
+                [(header, memoryview(batch))],
                 required_acks=_ALL,
                 now_ms=now_ms,
                 verify_producer=False,

@@ -10,6 +10,7 @@ from penstock.records.batch import (
     BatchHeader,
     Record,
     build_batch,
+    build_key_values,
     check_batch,
     control_batch,
     emptied_batch,
@@ -58,6 +59,21 @@ def test_the_header_tells_what_the_batch_was_built_with() -> None:
     assert not header.is_log_append_time
     assert not header.has_delete_horizon
     assert header.delete_horizon_ms is None
+
+
+@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("producer", [(-1, -1), (9, 4)])
+def test_keys_and_values_of_one_moment_become_a_batch(
+    codec: Codec, producer: tuple[int, int]
+) -> None:
+    pairs = [(b"offset", b"value"), (b"gone", None), (b"", b"x" * 300)]
+    header, batch = build_key_values(pairs, 1_700, codec, *producer)
+    assert header == check_batch(memoryview(batch))
+    assert header.codec is codec
+    assert header.is_transactional == (producer != (-1, -1))
+    assert (header.producer_id, header.producer_epoch) == producer
+    found = [(one.offset, one.timestamp, one.key, one.value) for one in read_records(batch)]
+    assert found == [(at, 1_700, key, value) for at, (key, value) in enumerate(pairs)]
 
 
 @pytest.mark.parametrize(

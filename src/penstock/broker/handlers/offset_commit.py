@@ -63,7 +63,8 @@ def handle(
         for result, code in zip(
             accepted, _commit(shard, request, offsets, context.version), strict=True
         ):
-            result.error_code = int(code)
+            if code is not ErrorCode.NONE:
+                result.error_code = int(code)
         return response
 
     return context.broker.groups.run(request.group_id, commit)

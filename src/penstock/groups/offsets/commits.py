@@ -31,6 +31,7 @@ _PIECE_BYTES: Final = 1 << 18  # Of tombstones written at once; well below any m
 _STRING_BYTES_MAX: Final = (1 << 15) - 1  # What the record's schema can hold.
 
 _LONG_MAX = (1 << 63) - 1
+_NOT_PLACED: Final = -1  # Of an offset whose record is not in the log yet.
 
 
 class OffsetToCommit(NamedTuple):
@@ -71,7 +72,7 @@ class OffsetCommits:
             self._shard.place(group)
             put = self._offsets.put
             for at, (topic, partition, committed) in enumerate(accepted):
-                put(group_id, topic, partition, committed._replace(record_offset=base_offset + at))
+                put(group_id, topic, partition, committed.placed(base_offset + at))
         return errors
 
     def commit_transactional(
@@ -91,7 +92,7 @@ class OffsetCommits:
             base_offset = self._write_commits(group_id, accepted, producer_id, producer_epoch)
             self._shard.place(group)
             for at, (topic, partition, committed) in enumerate(accepted):
-                placed = committed._replace(record_offset=base_offset + at)
+                placed = committed.placed(base_offset + at)
                 self._offsets.put_pending(producer_id, group_id, topic, partition, placed)
         return errors
 
@@ -133,7 +134,7 @@ class OffsetCommits:
         errors: list[ErrorCode] = []
         for topic, partition, offset, leader_epoch, metadata, commit_ms in offsets:
             note = metadata or ""
-            if len(note) > metadata_max or len(note.encode()) > _STRING_BYTES_MAX:
+            if note and (len(note) > metadata_max or len(note.encode()) > _STRING_BYTES_MAX):
                 errors.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 continue
             noted_ms = now_ms if commit_ms < 0 else commit_ms
@@ -144,7 +145,8 @@ class OffsetCommits:
                 note,
                 noted_ms,
                 expire_ms,
-                topic_id=None if known is None else known.topic_id,
+                _NOT_PLACED,
+                None if known is None else known.topic_id,
             )
             accepted.append((topic, partition, committed))
             errors.append(ErrorCode.NONE)

@@ -26,7 +26,8 @@ from penstock.protocol.messages.produce import (
     TopicProduceData,
 )
 from penstock.protocol.schema import Message
-from penstock.records.batch import BatchHeader, read_checked
+from penstock.records.batch import BatchHeader, check_batch, gather_key_values, read_checked
+from penstock.records.compression import Codec
 
 EXAMPLES = 50 if os.environ.get("PENSTOCK_LONG") else 1
 TARGETS = [(message, version) for message in api_messages() for version in message.versions]
@@ -148,7 +149,9 @@ def test_headers_are_read_as_python_reads_them(
 
 @settings(max_examples=300 * EXAMPLES, deadline=None)
 @given(
-    values=st.lists(st.binary(max_size=2000), min_size=1, max_size=4),
+    values=st.lists(
+        st.binary(max_size=2000) | st.integers(0, 40_000).map(bytes), min_size=1, max_size=4
+    ),
     change=st.none() | st.tuples(st.integers(0, 60), st.integers(0, 255)),
     cut=st.none() | st.integers(0, 80),
     more=st.binary(max_size=3),
@@ -169,3 +172,62 @@ def test_batches_are_checked_as_python_checks_them(
     assert found == outcome(read_checked, view)
     assert outcome(ours, view, 1) == outcome(read_checked, view, 1)
     assert change is not None or cut is not None or type(found) is BatchHeader
+
+
+SMALL_BYTES = st.binary(max_size=200) | st.integers(100, 3000).map(bytes)
+
+
+@settings(max_examples=300 * EXAMPLES, deadline=None)
+@given(
+    records=st.lists(st.tuples(SMALL_BYTES, st.none() | SMALL_BYTES), max_size=9),
+    moment=st.sampled_from([0, -1, 1_700_000_000_000, -(1 << 63), (1 << 63) - 1, 1 << 63]),
+    codec=st.sampled_from([Codec.NONE, Codec.GZIP]),
+    producer=st.sampled_from(
+        [(-1, -1), (5, 3), (1 << 40, (1 << 15) - 1), (1 << 63, 0), (1, 1 << 15)]
+    ),
+)
+def test_batches_are_built_as_python_builds_them(
+    native: NativeModule,
+    records: list[tuple[bytes, bytes | None]],
+    moment: int,
+    codec: Codec,
+    producer: tuple[int, int],
+) -> None:
+    ours = native.batch_builder(BatchHeader, gather_key_values)
+    found = outcome(ours, records, moment, codec, *producer)
+    assert found == outcome(gather_key_values, records, moment, codec, *producer)
+    if isinstance(found, tuple) and isinstance(found[0], tuple):
+        assert [type(part) for part in found] == [BatchHeader, bytearray]
+        assert check_batch(memoryview(found[1])) == found[0]
+
+
+@pytest.mark.parametrize("count", [63, 64, 65, 1024, 1025, 8192, 8193])  # Around lengths that grow.
+def test_long_batches_are_built_as_python_builds_them(native: NativeModule, count: int) -> None:
+    ours = native.batch_builder(BatchHeader, gather_key_values)
+    for records in ([(b"", None)] * count, [(bytes(count), bytes(count))], [(b"k", b"v")] * count):
+        wanted = (records, 7, Codec.NONE, -1, -1)
+        assert ours(*wanted) == gather_key_values(*wanted)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [],
+        ((b"k", b"v"),),
+        [[b"k", b"v"]],
+        [(b"k",)],
+        [(b"k", b"v", b"w")],
+        [(None, b"v")],
+        [(bytearray(b"k"), memoryview(b"v"))],
+        [("k", b"v")],
+        [(b"k", 1)],
+        None,
+    ],
+)
+def test_what_is_no_list_of_pairs_of_bytes_is_left_to_python(
+    native: NativeModule, records: Any
+) -> None:
+    ours = native.batch_builder(BatchHeader, gather_key_values)
+    wanted = (records, 7, Codec.NONE, -1, -1)
+    assert outcome(ours, *wanted) == outcome(gather_key_values, *wanted)
+    assert outcome(ours, records) == outcome(gather_key_values, records)
