@@ -1,6 +1,7 @@
 """Reading many records in compiled code and in numpy: the same parts, or none at all."""
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from penstock.records.batch import HEADER_BYTES, build_batch
 from penstock.records.record import Record
 from penstock.spark.columns.batch_walk import Span
 from penstock.spark.columns.record_fields import Fields, read_fields, read_natively
-from penstock.spark.columns.record_starts import record_starts
+from penstock.spark.columns.record_starts import Octets, record_starts
+
+Drawn = list[list[Any]]  # Batches of records: time, key, value and headers of each.
 
 parts = st.one_of(st.none(), st.binary(max_size=5), st.binary(min_size=60, max_size=140))
 headers = st.lists(st.tuples(st.text(max_size=3), parts), max_size=2)
@@ -26,16 +29,16 @@ batches = st.lists(
 )
 
 
-def joined(drawn: list[list[tuple[int, bytes | None, bytes | None, list[object]]]]) -> bytes:
+def joined(drawn: Drawn) -> bytes:
     return b"".join(payload(records) for records in drawn)
 
 
-def payload(records: list[tuple[int, bytes | None, bytes | None, list[object]]]) -> bytes:
-    made = [Record(at, *one[:3], tuple(one[3])) for at, one in enumerate(records)]  # type: ignore[arg-type]
+def payload(records: list[Any]) -> bytes:
+    made = [Record(at, *one[:3], tuple(one[3])) for at, one in enumerate(records)]
     return bytes(build_batch(made)[HEADER_BYTES:])
 
 
-def spans_of(drawn: list[list[tuple[int, bytes | None, bytes | None, list[object]]]]) -> list[Span]:
+def spans_of(drawn: Drawn) -> list[Span]:
     spans, at = [], 0
     for number, records in enumerate(drawn):
         end = at + len(payload(records))
@@ -46,7 +49,7 @@ def spans_of(drawn: list[list[tuple[int, bytes | None, bytes | None, list[object
     return spans
 
 
-def twins(octets: np.ndarray, spans: list[Span]) -> Fields | None:  # type: ignore[type-arg]
+def twins(octets: Octets, spans: list[Span]) -> Fields | None:
     data = memoryview(octets.tobytes())
     try:
         return read_fields(octets, spans, record_starts(data, octets, spans))
@@ -59,9 +62,9 @@ def as_lists(found: Fields) -> dict[str, list[int]]:
 
 
 @given(drawn=batches)
-def test_whole_batches_have_the_same_parts(native: NativeModule, drawn: list[list[object]]) -> None:
-    octets = np.frombuffer(joined(drawn), np.uint8)  # type: ignore[arg-type]
-    spans = spans_of(drawn)  # type: ignore[arg-type]
+def test_whole_batches_have_the_same_parts(native: NativeModule, drawn: Drawn) -> None:
+    octets = np.frombuffer(joined(drawn), np.uint8)
+    spans = spans_of(drawn)
     ours, theirs = read_natively(octets, spans, native=native), twins(octets, spans)
     assert ours is not None and theirs is not None
     assert as_lists(ours) == as_lists(theirs)
@@ -69,13 +72,13 @@ def test_whole_batches_have_the_same_parts(native: NativeModule, drawn: list[lis
 
 @given(drawn=batches, data=st.data())
 def test_broken_bytes_are_left_to_the_twins(
-    native: NativeModule, drawn: list[list[object]], data: st.DataObject
+    native: NativeModule, drawn: Drawn, data: st.DataObject
 ) -> None:
-    whole = bytearray(joined(drawn))  # type: ignore[arg-type]
+    whole = bytearray(joined(drawn))
     for at in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=3)):
         whole[at] = data.draw(st.integers(0, 255))
     octets = np.frombuffer(bytes(whole), np.uint8)
-    spans = spans_of(drawn)  # type: ignore[arg-type]
+    spans = spans_of(drawn)
     ours = read_natively(octets, spans, native=native)
     if ours is not None:
         theirs = twins(octets, spans)
@@ -88,9 +91,7 @@ def test_broken_bytes_are_left_to_the_twins(
 def test_a_batch_that_says_something_else_than_its_bytes_is_left_to_the_twins(
     native: NativeModule, change: dict[str, int]
 ) -> None:
-    drawn: list[list[tuple[int, bytes | None, bytes | None, list[object]]]] = [
-        [(0, b"key", b"value", []), (1, None, b"value", [])]
-    ]
+    drawn: Drawn = [[(0, b"key", b"value", []), (1, None, b"value", [])]]
     octets = np.frombuffer(joined(drawn), np.uint8)
     (span,) = spans_of(drawn)
     assert read_natively(octets, [span], native=native) is not None
