@@ -28,6 +28,21 @@ class PathSegment(Convertor[str]):
 register_url_convertor("segment", PathSegment())
 
 
+class WithoutFinalSlash:
+    """Takes `/connectors/` for `/connectors`, where Java's services do."""
+
+    def __init__(self, app: "ASGIApp") -> None:
+        self._app = app
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        raw, path = scope.get("raw_path"), scope.get("path", "")
+        if path.endswith("/") and path != "/" and (raw is None or raw.endswith(b"/")):
+            scope = {**scope, "path": path[:-1]}
+            if raw is not None:
+                scope["raw_path"] = raw[:-1]
+        await self._app(scope, receive, send)
+
+
 class UndecodedPaths:
     """Gives the routes the path as the client wrote it."""
 

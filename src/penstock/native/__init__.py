@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
 MODULE: Final = "_penstock_native"
-FORM: Final = 3  # Which functions there are and what they take; codec.c says the same.
+FORM: Final = 4  # Which functions there are and what they take; codec.c says the same.
 
 
 class NativeCodec(Protocol):
@@ -26,7 +26,8 @@ class NativeCodec(Protocol):
 
 
 class NativeModule(Protocol):
-    """What the extension offers; from `scan_keys` on for compaction (compaction.c)."""
+    """What the extension offers; from `scan_keys` on for compaction (compaction.c),
+    the last one for whoever reads many records (records.c)."""
 
     FORM: int
 
@@ -55,6 +56,8 @@ class NativeModule(Protocol):
     ) -> list[int]: ...
 
     def map_newest(self, memory: bytearray, seed: bytes, keys: Sequence[bytes], /) -> list[int]: ...
+
+    def read_records(self, data: Any, batches: Any, table: Any, /) -> bool: ...
 
 
 def load() -> NativeModule | None:

@@ -18,7 +18,9 @@ from typing import Final
 
 from penstock.native import MODULE
 
-SOURCES: Final = tuple(Path(__file__).with_name(name) for name in ("codec.c", "compaction.c"))
+SOURCES: Final = tuple(
+    Path(__file__).with_name(name) for name in ("codec.c", "compaction.c", "records.c")
+)
 _OPTIONS: Final = ("-O2", "-shared", "-fPIC", "-Wall", "-Wextra")
 
 
@@ -35,7 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             build(target)
             print(f"setup: built {target.name}")
     except (CannotBuild, OSError) as error:
-        print(f"setup: small requests and compaction cost more, without native code: {error}")
+        print(
+            f"setup: small requests, compaction and reading cost more, without native code: {error}"
+        )
     return 0
 
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <structmember.h>
 
-enum { FORM = 3 }; /* The Python side asks for the form it was written for. */
+enum { FORM = 4 }; /* The Python side asks for the form it was written for. */
 enum { NATIVE_ELEMENTS_MAX = 1024, CHECKED_BYTES_MAX = 32768, BUILT_BYTES_MAX = 16384 };
 enum {
     BOOLEAN, INT8, INT16, UINT16, INT32, INT64, FLOAT64, UUID,
@@ -786,6 +786,7 @@ static PyMethodDef FUNCTIONS[] = {
 };
 
 extern PyMethodDef COMPACTION_FUNCTIONS[]; /* compaction.c */
+extern PyMethodDef RECORD_FUNCTIONS[];     /* records.c */
 
 static PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, .m_name = "_penstock_native", .m_size = -1,
                              .m_methods = FUNCTIONS};
@@ -794,6 +795,7 @@ PyMODINIT_FUNC PyInit__penstock_native(void) {
     if (PyType_Ready(&CodecType) < 0) return NULL;
     PyObject *module = PyModule_Create(&MODULE);
     if (module && (PyModule_AddFunctions(module, COMPACTION_FUNCTIONS) < 0
+                   || PyModule_AddFunctions(module, RECORD_FUNCTIONS) < 0
                    || PyModule_AddObjectRef(module, "Codec", (PyObject *)&CodecType) < 0
                    || PyModule_AddIntConstant(module, "FORM", FORM) < 0))
         Py_CLEAR(module);

@@ -4,7 +4,6 @@ Only what is certain to be the same is read here. Whatever else the converter wo
 is left to it: then the answer is None, and the rows become single records.
 """
 
-import io
 from typing import Any
 
 import numpy as np
@@ -103,7 +102,7 @@ def _structs(schema: Schema, payloads: Any) -> Any | None:
     nullable = pa.schema([one.with_nullable(True) for one in columns])
     try:
         table = pyarrow.json.read_json(
-            io.BytesIO(lines),
+            pa.BufferReader(pa.py_buffer(lines)),
             read_options=pyarrow.json.ReadOptions(
                 use_threads=False, block_size=max(_BLOCK_BYTES_MIN, len(lines) + 1)
             ),

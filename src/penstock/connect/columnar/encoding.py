@@ -7,10 +7,9 @@ converter one by one: the bytes are the same.
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.connect.columnar.arrow_schemas import connect_value_of
-from penstock.connect.columnar.json_columns import json_texts
+from penstock.connect.columnar.json_columns import json_within
 from penstock.connect.converters.json import JsonConverter
 from penstock.connect.converters.numbers import ByteArrayConverter
 from penstock.connect.converters.text import StringConverter
@@ -57,10 +56,6 @@ def _is(schema: Schema, kind: SchemaType) -> bool:
 
 
 def _enveloped(converter: JsonConverter, schema: Schema, values: Any) -> Any:
-    payloads = json_texts(converter.writer, schema, values).cast(pa.binary())
     head, tail = converter.around(schema)
-    if not head and not tail:
-        return payloads
-    return pc.binary_join_element_wise(
-        pa.scalar(head, pa.binary()), payloads, pa.scalar(tail, pa.binary()), b""
-    )
+    around = (head.decode(), tail.decode())
+    return json_within(converter.writer, schema, values, around).cast(pa.binary())

@@ -20,6 +20,7 @@ from penstock.connect.values.schema import Schema, SchemaType
 _WHOLE = (SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64)
 _COUNTED = {DATE: pa.int32(), TIME: pa.int32(), TIMESTAMP: pa.int64()}  # As JSON counts them.
 _SPACE, _QUOTE, _BACKSLASH = 0x20, 0x22, 0x5C
+_PIECE_BYTES = 1 << 16  # What is looked at together stays in the processor's cache.
 
 
 def json_texts(writer: JsonWriter, schema: Schema, values: Any) -> Any:
@@ -32,6 +33,19 @@ def json_texts(writer: JsonWriter, schema: Schema, values: Any) -> Any:
         null = writer.text(writer.node(schema, None))  # Its default, null, or an error.
         texts = pc.fill_null(texts, null)
     return texts
+
+
+def json_within(writer: JsonWriter, schema: Schema, values: Any, around: tuple[str, str]) -> Any:
+    """The same with a text before and behind each value."""
+    head, tail = around
+    if schema.type is SchemaType.STRING and not is_logical(schema) and _is_plain(values):
+        return pc.binary_join_element_wise(f'{head}"', values, f'"{tail}', "")
+    texts = json_texts(writer, schema, values)
+    return pc.binary_join_element_wise(head, texts, tail, "") if head or tail else texts
+
+
+def _is_plain(values: Any) -> bool:
+    return not values.null_count and not _needs_escapes(values)
 
 
 def _is_joinable(schema: Schema) -> bool:
@@ -77,8 +91,10 @@ def _needs_escapes(values: Any) -> bool:
     ends = np.frombuffer(values.buffers()[1], np.int32)
     first, last = ends[values.offset], ends[values.offset + len(values)]
     octets = np.frombuffer(held, np.uint8)[first:last]
-    found = (octets < _SPACE) | (octets == _QUOTE) | (octets == _BACKSLASH)
-    return bool(found.any())
+    if octets.min(initial=_SPACE) < _SPACE:
+        return True
+    pieces = (octets[at : at + _PIECE_BYTES] for at in range(0, octets.size, _PIECE_BYTES))
+    return any(((one == _QUOTE) | (one == _BACKSLASH)).any() for one in pieces)
 
 
 def _reals(values: Any) -> Any:

@@ -44,14 +44,14 @@ def _is_utf8(content: bytes) -> bool:
     return True
 
 
-def joined_lines(texts: Any, separator: bytes = b"\n") -> bytes:
+def joined_lines(texts: Any, separator: bytes = b"\n") -> memoryview:
     """The bytes of each value with the separator behind it; no value is null."""
     if not len(texts):
-        return b""
+        return memoryview(b"")
     ended = pc.binary_join_element_wise(
         texts.cast(pa.binary()), pa.scalar(separator, pa.binary()), b""
     )
     data = ended.buffers()[2]
     ends = np.frombuffer(ended.buffers()[1], np.int32)
     first, last = int(ends[ended.offset]), int(ends[ended.offset + len(ended)])
-    return memoryview(data)[first:last].tobytes()
+    return memoryview(data).cast("B")[first:last]

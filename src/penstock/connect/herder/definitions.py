@@ -13,10 +13,11 @@ from penstock.connect.plugins.config_def import (
     ConfigType,
     Importance,
     InvalidValue,
+    Proposed,
     Width,
 )
 from penstock.connect.plugins.lookup import PluginKind, plugins
-from penstock.connect.plugins.validators import OneOfWords, ValidPattern
+from penstock.connect.plugins.validators import NonEmptyText, OneOfWords, ValidPattern
 
 _VERSION = "4.3.1"
 _COMMON, _EXACTLY_ONCE = "Common", "Exactly Once Support"
@@ -59,19 +60,6 @@ class _AtLeastOne:
         return f"[{self._least},...]"
 
 
-class _Proposed:
-    """A recommender that proposes always the same."""
-
-    def __init__(self, values: list[Any]) -> None:
-        self._values = values
-
-    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> list[Any]:
-        return self._values
-
-    def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
-        return True
-
-
 def connector_def(*, is_source: bool, worker: Mapping[str, str] | None, version: str) -> ConfigDef:
     """All settings that are not the connector's own.
 
@@ -92,7 +80,7 @@ def _common_entries(worker: Mapping[str, str] | None, version: str) -> list[Conf
                Width.LONG),
         _entry("connector.plugin.version", _STRING, version, medium,
                "The version of the connector.", "Connector version", Width.MEDIUM,
-               recommender=_Proposed([version])),
+               recommender=Proposed([version])),
         _entry("tasks.max", ConfigType.INT, 1, high, "How many tasks there may be.", "Tasks max",
                Width.SHORT, validator=_AtLeastOne(1)),
         _entry("tasks.max.enforce", ConfigType.BOOLEAN, True, low,
@@ -122,10 +110,10 @@ def _converter_entries(
     return [
         _entry(name, _CLASS, default, Importance.LOW,
                f"The converter of {side}s; without it, the worker's.", f"{word} converter class",
-               Width.SHORT, recommender=_Proposed(known)),
+               Width.SHORT, recommender=Proposed(known)),
         _entry(f"{name}.plugin.version", _STRING, version, Importance.LOW,
                f"The version of the {side} converter.", f"{word} converter version", Width.SHORT,
-               recommender=_Proposed([_VERSION])),
+               recommender=Proposed([_VERSION])),
     ]  # fmt: skip
 
 
@@ -145,11 +133,11 @@ def _source_entries() -> list[ConfigEntry]:
         _entry("exactly.once.support", _STRING, "requested", Importance.MEDIUM,
                "Whether a connector that cannot write exactly once is refused (required).",
                "Exactly once support", Width.SHORT, group=_EXACTLY_ONCE,
-               validator=OneOfWords(("requested", "required"))),
+               validator=OneOfWords(("required", "requested"), any_case=True)),
         _entry("transaction.boundary", _STRING, "poll", Importance.MEDIUM,
                "Where transactions end: with each poll, after an interval, or where the connector"
                " says.", "Transaction Boundary", Width.SHORT, group=_EXACTLY_ONCE,
-               validator=OneOfWords(("poll", "interval", "connector"))),
+               validator=OneOfWords(("interval", "poll", "connector"), any_case=True)),
         _entry("transaction.boundary.interval.ms", _LONG, None, Importance.LOW,
                "That interval, in ms; without it, offset.flush.interval.ms of the worker.",
                "Transaction boundary interval", Width.SHORT, group=_EXACTLY_ONCE),
@@ -157,7 +145,7 @@ def _source_entries() -> list[ConfigEntry]:
     own_topic = _entry(
         "offsets.storage.topic", _STRING, None, Importance.LOW,
         "A topic for the offsets of this connector alone.", "Offsets topic", Width.LONG,
-        group="offsets.topic",
+        group="offsets.topic", validator=NonEmptyText(),
     )  # fmt: skip
     return [*_numbered(row), *_numbered([own_topic])]
 
@@ -171,7 +159,7 @@ def _sink_entries() -> list[ConfigEntry]:
                "Topics regex", Width.LONG, validator=ValidPattern()),
     ]  # fmt: skip
     letters = [replace(one, width=Width.MEDIUM) for one in DEAD_LETTER_SETTINGS]
-    return [*_numbered(row, 4), *letters]
+    return [*(replace(one, order=4) for one in row), *letters]
 
 
 def _entry(
@@ -191,8 +179,8 @@ def _entry(
     )
 
 
-def _numbered(row: list[ConfigEntry], first: int = 1) -> list[ConfigEntry]:
-    return [replace(one, order=number) for number, one in enumerate(row, first)]
+def _numbered(row: list[ConfigEntry]) -> list[ConfigEntry]:
+    return [replace(one, order=number) for number, one in enumerate(row, 1)]
 
 
 def refused_sentence(checked: CheckedConfig) -> str | None:

@@ -280,9 +280,9 @@ class ConnectRequests:
         pairs: list[tuple[dict[str, Any], dict[str, Any] | None]],
         word: str,
     ) -> dict[str, str]:
-        connector = self.checks.connector(stored.config)
+        config = self.checks.resolved(stored.config)
         named = {frozenset(partition.items()): offset for partition, offset in pairs}
-        is_done = connector.alter_offsets(stored.config, named)
+        is_done = self.checks.connector(config).alter_offsets(config, named)
         records = [encode_offset(stored.name, partition, offset) for partition, offset in pairs]
         own = stored.config.get("offsets.storage.topic")
         self._stores.write_offsets(records)
@@ -293,7 +293,8 @@ class ConnectRequests:
     def _alter_sink(
         self, stored: StoredConnector, offsets: dict[TopicPartition, int | None], word: str
     ) -> dict[str, str]:
-        is_done = self.checks.connector(stored.config).alter_offsets(stored.config, offsets)
+        config = self.checks.resolved(stored.config)
+        is_done = self.checks.connector(config).alter_offsets(config, offsets)
         kept = {at: OffsetAndMetadata(end) for at, end in offsets.items() if end is not None}
         gone = [at for at, end in offsets.items() if end is None]
         with Admin(self._settings.client) as admin:

@@ -1,21 +1,31 @@
 """Configurations of connectors looked at before anything is written: all errors at once."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from penstock.connect.errors.kinds import ConnectError
 from penstock.connect.herder.definitions import connector_def, refused_sentence
 from penstock.connect.herder.refusals import RequestRefused
+from penstock.connect.herder.step_settings import (
+    checked_converters,
+    checked_steps,
+    doubled_aliases,
+    without_unknown_converters,
+)
 from penstock.connect.plugins.config_def import (
     CheckedConfig,
     CheckedValue,
     ConfigEntry,
     ConfigType,
     Importance,
+    shown,
 )
 from penstock.connect.plugins.contract import ExactlyOnceSupport, SourceConnector
 from penstock.connect.plugins.libraries import missing_libraries
 from penstock.connect.plugins.lookup import PluginKind, find_plugin, load_plugin
+from penstock.connect.providers.resolving import ConfigProviders
 from penstock.connect.running.topic_creation import GROUPS, topic_rules
 from penstock.connect.settings import LANE, WorkerSettings
 from penstock.errors import ConfigError
@@ -37,17 +47,31 @@ class ConnectorChecks:
         if sentence is not None:
             raise RequestRefused(400, sentence)
 
+    def resolved(self, config: Mapping[str, str]) -> Mapping[str, str]:
+        """A configuration with what its config providers say, as the connector is to see it."""
+        providers = ConfigProviders.of(self._settings.given)
+        try:
+            return providers.resolved(config)
+        finally:
+            providers.close()
+
     def checked(self, config: Mapping[str, str]) -> CheckedConfig:
-        """Every setting, with its errors."""
+        """Every setting, with its errors; no secret is in the answer."""
+        resolved = self.resolved(config)
+        return _as_written(self._checked(resolved), config, resolved)
+
+    def _checked(self, config: Mapping[str, str]) -> CheckedConfig:
         kind = self._kind(config)
         is_source = issubclass(kind, SourceConnector)
         shared = connector_def(
             is_source=is_source, worker=self._settings.given, version=str(kind.version())
         ).validate(config)
-        found: CheckedConfig = shared + kind.validate(config)
+        found: CheckedConfig = without_unknown_converters(shared) + checked_steps(config)
+        found += kind.validate(config)
+        found += checked_converters(config)
         extra = self._source(kind, config) if is_source else _topics(config)
         absent = [("connector.class", sentence) for sentence in missing_libraries(kind)]
-        for name, sentence in [*absent, *extra, *_steps(config)]:
+        for name, sentence in [*absent, *extra, *doubled_aliases(config)]:
             found = found.with_error(name, sentence)
         own = (*self._refused_overrides(config), *self._lane(kind, config))
         return found + CheckedConfig(values=own, groups=())
@@ -139,11 +163,39 @@ class ConnectorChecks:
         return [(name, "The connector does not support exactly-once with this configuration.")]
 
 
+def _as_written(
+    checked: CheckedConfig, written: Mapping[str, str], resolved: Mapping[str, str]
+) -> CheckedConfig:
+    """The same with `${provider:key}` as it was given, where a provider put something in."""
+    secrets = {
+        name: str.__str__(text) for name, text in resolved.items() if text is not written[name]
+    }
+    values = tuple(
+        _hiding(one, written[one.entry.name], secrets[one.entry.name])
+        if one.entry.name in secrets
+        else one
+        for one in checked.values
+    )
+    return replace(checked, values=values)
+
+
+def _hiding(checked: CheckedValue, written: str, secret: str) -> CheckedValue:
+    value: Any = [written] if checked.entry.type is ConfigType.LIST else written
+    errors = checked.errors
+    if secret:
+        errors = tuple(one.replace(secret, written) for one in errors)
+    return replace(checked, value=None if checked.value is None else value, errors=errors)
+
+
 def _override(name: str) -> ConfigEntry:
     return ConfigEntry(name, ConfigType.STRING, None, Importance.LOW, "A setting of a client.")
 
 
 def _topics(config: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [*_chosen_topics(config), *_read_letters(config)]
+
+
+def _chosen_topics(config: Mapping[str, str]) -> list[tuple[str, str]]:
     has_names, has_pattern = bool(config.get("topics")), bool(config.get("topics.regex"))
     if has_names and has_pattern:
         sentence = "topics and topics.regex are mutually exclusive options, but both are set."
@@ -154,21 +206,39 @@ def _topics(config: Mapping[str, str]) -> list[tuple[str, str]]:
     return []
 
 
-def _steps(config: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Transforms and predicates that cannot be made."""
+def _read_letters(config: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Dead letters that the connector itself would read, and put aside again, for ever."""
+    letters = config.get("errors.deadletterqueue.topic.name", "").strip()
+    if not letters:
+        return []
     found = []
-    for list_name, kind in (
-        ("transforms", PluginKind.TRANSFORM),
-        ("predicates", PluginKind.PREDICATE),
-    ):
-        for alias in filter(None, (word.strip() for word in config.get(list_name, "").split(","))):
-            prefix = f"{list_name}.{alias}."
-            own = {k.removeprefix(prefix): v for k, v in config.items() if k.startswith(prefix)}
-            try:
-                load_plugin(kind, own.get("type", "")).config_def().parse(own)
-            except (ConfigError, ConnectError) as error:
-                found.append((list_name, f"{prefix}type={own.get('type', '')}: {error}"))
-    return found
+    topics = [word.strip() for word in config.get("topics", "").split(",")]
+    if letters in topics:
+        found.append(
+            (
+                "topics",
+                f"The DLQ topic '{letters}' may not be included in the list of"
+                f" topics ('topics={shown(topics)}') consumed by the connector",
+            )
+        )
+    pattern = config.get("topics.regex", "")
+    if pattern and _matches(pattern, letters):
+        found.append(
+            (
+                "topics.regex",
+                f"The DLQ topic '{letters}' may not be matched by the regex"
+                f" for the topics ('topics.regex={pattern}') consumed by the"
+                " connector",
+            )
+        )
+    return found  # fmt: skip
+
+
+def _matches(pattern: str, topic: str) -> bool:
+    try:
+        return re.fullmatch(pattern, topic) is not None
+    except re.error:
+        return False  # Which is told of the pattern itself.
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -87,6 +87,21 @@ class Recommender(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Proposed:
+    """A recommender that proposes always the same."""
+
+    values: list[Any]
+
+    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> list[Any]:
+        """Those."""
+        return self.values
+
+    def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
+        """Always."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
 class DefinedSetting:
     """One setting."""
 

@@ -9,6 +9,7 @@ from penstock.http.bodies import json_answer
 from penstock.http.errors import HttpError
 from penstock.http.handlers import ASGIApp, Request, Response, Route
 from penstock.http.health import Health
+from penstock.http.paths import WithoutFinalSlash
 from penstock.http.service import Guard, Served, service
 
 OFFERED = ("application/json",)
@@ -43,7 +44,8 @@ def application(
         *LoggerRoutes(requests).routes(),
     ]
     door = None if guard is None else unless_signed(guard)
-    return service(routes, Served(offered=OFFERED), health=health, translate=_as_http, guard=door)
+    served = service(routes, Served(offered=OFFERED), health=health, translate=_as_http, guard=door)
+    return WithoutFinalSlash(served)
 
 
 def _as_http(error: Exception) -> HttpError | None:

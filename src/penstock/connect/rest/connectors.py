@@ -12,6 +12,7 @@ from penstock.connect.rest.documents import (
     is_set,
     read_configs,
     read_document,
+    refuse_others,
     text_of,
 )
 from penstock.connect.rest.forwarding import Forwarding
@@ -24,6 +25,7 @@ from penstock.http.handlers import Request, Response, Route
 _INITIAL = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED,
             "STOPPED": TargetState.STOPPED}  # fmt: skip
 _DIGITS_MAX = 9
+_OF_A_NEW_ONE = ("config", "name", "initial_state")
 
 
 class ConnectorRoutes:
@@ -99,6 +101,7 @@ class ConnectorRoutes:
 
     async def _create(self, request: Request) -> Response:
         document = await read_document(request)
+        refuse_others(document, _OF_A_NEW_ONE)
         config = config_of(document.get("config"))
         name = text_of(document.get("name") or config.get("name") or "").strip()
         initial = document.get("initial_state")

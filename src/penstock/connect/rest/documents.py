@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from penstock.connect.herder.refusals import RequestRefused
@@ -27,6 +27,18 @@ async def read_document(request: Request) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise RequestRefused(500, "The body is no JSON object.")
     return document
+
+
+def refuse_others(document: dict[str, Any], known: Sequence[str]) -> None:
+    """Refuse a field that means nothing: it may be a known one, misspelt."""
+    for name in document:
+        if name not in known:
+            fields = ", ".join(f'"{one}"' for one in known)
+            raise RequestRefused(
+                500,
+                f'Unrecognized field "{name}", not marked as ignorable'
+                f" ({len(known)} known properties: {fields})",
+            )
 
 
 async def read_configs(request: Request) -> list[dict[str, str]]:

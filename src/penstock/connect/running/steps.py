@@ -4,8 +4,9 @@ A connector's own converters come before the worker's, as in Connect. What fails
 retried or put aside as `errors.*` says.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from penstock.client.values import ConsumerRecord, ProducerRecord
 from penstock.connect.errors.dead_letters import FailedStep, RecordOrigin
@@ -17,7 +18,7 @@ from penstock.connect.plugins.contract import (
     Predicate,
     Transform,
 )
-from penstock.connect.plugins.lookup import PluginKind, load_plugin
+from penstock.connect.plugins.lookup import PluginKind, find_plugin
 from penstock.connect.records import (
     ConnectRecord,
     Header,
@@ -29,15 +30,16 @@ from penstock.schemas.dead_letters import FailureStage
 
 R = TypeVar("R", bound=ConnectRecord)
 _SIMPLE_HEADERS = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+_PUT_CLASS = "org.apache.kafka.connect.sink.SinkTask"  # Connect's name for whoever takes records.
 
 
 class Converters:
     """Those of a task, for keys, values and headers."""
 
     def __init__(self, connector: Mapping[str, str], worker: Mapping[str, str]) -> None:
-        self.key = _converter("key.converter", connector, worker, is_key=True)
-        self.value = _converter("value.converter", connector, worker, is_key=False)
-        self.header = _header_converter(connector, worker)
+        self.key_class, self.key = _converter("key.converter", connector, worker, is_key=True)
+        self.value_class, self.value = _converter("value.converter", connector, worker)
+        self.header_class, self.header = _header_converter(connector, worker)
 
     def close(self) -> None:
         """End them."""
@@ -84,19 +86,54 @@ class Converters:
             original_offset=record.offset,
         )
 
+    def failing_out(self, record: SourceRecord) -> tuple[FailureStage, str]:
+        """Which converter does not take a record, and its class."""
+        topic = record.topic
+        return self._failing(
+            partial(self.key.from_connect, topic, record.key_schema, record.key),
+            partial(self.value.from_connect, topic, record.value_schema, record.value),
+        )
+
+    def failing_in(self, record: "ConsumerRecord[bytes, bytes]") -> tuple[FailureStage, str]:
+        """Which converter does not take a record's bytes, and its class."""
+        topic = record.topic
+        return self._failing(
+            partial(self.key.to_connect, topic, record.key),
+            partial(self.value.to_connect, topic, record.value),
+        )
+
+    def _failing(
+        self, of_key: Callable[[], object], of_value: Callable[[], object]
+    ) -> tuple[FailureStage, str]:
+        if not _works(of_key):
+            return FailureStage.KEY_CONVERTER, self.key_class
+        if not _works(of_value):
+            return FailureStage.VALUE_CONVERTER, self.value_class
+        return FailureStage.HEADER_CONVERTER, self.header_class
+
+
+def _works(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except Exception:  # noqa: BLE001  (a converter may raise anything; only which one is asked)
+        return False
+    return True
+
 
 def _converter(
-    name: str, connector: Mapping[str, str], worker: Mapping[str, str], *, is_key: bool
-) -> Converter:
+    name: str, connector: Mapping[str, str], worker: Mapping[str, str], *, is_key: bool = False
+) -> tuple[str, Converter]:
     class_name, settings = _chosen(name, connector, worker, "")
-    made: Converter = load_plugin(PluginKind.CONVERTER, class_name)(settings, is_key=is_key)
-    return made
+    plugin = find_plugin(PluginKind.CONVERTER, class_name)
+    return plugin.name, plugin.load()(settings, is_key=is_key)
 
 
-def _header_converter(connector: Mapping[str, str], worker: Mapping[str, str]) -> HeaderConverter:
+def _header_converter(
+    connector: Mapping[str, str], worker: Mapping[str, str]
+) -> tuple[str, HeaderConverter]:
     class_name, settings = _chosen("header.converter", connector, worker, _SIMPLE_HEADERS)
-    made: HeaderConverter = load_plugin(PluginKind.HEADER_CONVERTER, class_name)(settings)
-    return made
+    plugin = find_plugin(PluginKind.HEADER_CONVERTER, class_name)
+    return plugin.name, plugin.load()(settings)
 
 
 def _chosen(
@@ -109,6 +146,18 @@ def _chosen(
     return source.get(name) or default, settings
 
 
+class _Step(NamedTuple):
+    """A transform behind its predicate."""
+
+    class_name: str
+    transform: Transform
+    is_meant: Callable[[ConnectRecord], bool]
+
+    def apply(self, record: R) -> R | None:
+        found = self.transform.apply(record) if self.is_meant(record) else record
+        return cast("R | None", found)
+
+
 class TransformRow:
     """The transforms of a connector in their order, each behind its predicate."""
 
@@ -118,17 +167,20 @@ class TransformRow:
     def apply(self, record: R) -> R | None:
         """What is left of a record; None: one of them dropped it."""
         found: Any = record
-        for transform, is_meant in self._row:
+        for _, transform, is_meant in self._row:
             if is_meant(found):
                 found = transform.apply(found)
             if found is None:
                 return None
         return cast(R, found)
 
+    def __iter__(self) -> Iterator[_Step]:
+        return iter(self._row)
+
     def close(self) -> None:
         """End them."""
-        for transform, _ in self._row:
-            transform.close()
+        for step in self._row:
+            step.transform.close()
 
 
 class DeadLetterWriter(Protocol):
@@ -185,7 +237,7 @@ class TaskSteps:
             raise ConnectError(f"The target refused a record: {error}") from error
         failed = FailedStep(
             stage=FailureStage.TASK_PUT,
-            step_class="put",
+            step_class=_PUT_CLASS,
             error=error,
             origin=origin,
             connector=tolerant.connector,
@@ -200,38 +252,31 @@ class TaskSteps:
 
     def _slowly_to_producer(self, record: SourceRecord) -> "ProducerRecord[bytes, bytes] | None":
         origin = RecordOrigin()
-        apply = self._tolerant.run(
-            FailureStage.TRANSFORMATION,
-            "transforms",
-            lambda: self._transforms.apply(record),
-            origin,
-        )
-        if apply is None or apply.value is None:
+        found = self._transformed(record, origin)
+        if found is None:
             return None
-        found = apply.value
-        made = self._tolerant.run(
-            FailureStage.VALUE_CONVERTER,
-            type(self.converters.value).__qualname__,
-            lambda: self.converters.to_producer(found),
-            origin,
-        )
+        stage, class_name = self.converters.failing_out(found)
+        convert = partial(self.converters.to_producer, found)
+        made = self._tolerant.run(stage, class_name, convert, origin)
         return None if made is None else made.value
 
     def _slowly_to_sink(self, record: "ConsumerRecord[bytes, bytes]") -> SinkRecord | None:
         origin = _origin(record)
-        made = self._tolerant.run(
-            FailureStage.VALUE_CONVERTER,
-            type(self.converters.value).__qualname__,
-            lambda: self.converters.to_sink(record),
-            origin,
-        )
-        if made is None:
-            return None
-        found = made.value
-        applied = self._tolerant.run(
-            FailureStage.TRANSFORMATION, "transforms", lambda: self._transforms.apply(found), origin
-        )
-        return None if applied is None else applied.value
+        stage, class_name = self.converters.failing_in(record)
+        convert = partial(self.converters.to_sink, record)
+        made = self._tolerant.run(stage, class_name, convert, origin)
+        return None if made is None else self._transformed(made.value, origin)
+
+    def _transformed(self, record: R, origin: RecordOrigin) -> R | None:
+        """What is left behind all transforms; None: one dropped it, or it was put aside."""
+        found = record
+        for step in self._transforms:
+            apply = partial(step.apply, found)
+            made = self._tolerant.run(FailureStage.TRANSFORMATION, step.class_name, apply, origin)
+            if made is None or made.value is None:
+                return None
+            found = made.value
+        return found
 
     def close(self) -> None:
         """End all."""
@@ -251,13 +296,12 @@ def _origin(record: "ConsumerRecord[bytes, bytes]") -> RecordOrigin:
     )
 
 
-def _transform(
-    config: Mapping[str, str], name: str
-) -> tuple[Transform, Callable[[ConnectRecord], bool]]:
+def _transform(config: Mapping[str, str], name: str) -> _Step:
     settings = _below(config, f"transforms.{name}.")
-    kind = load_plugin(PluginKind.TRANSFORM, settings.get("type", ""))
+    plugin = find_plugin(PluginKind.TRANSFORM, settings.get("type", ""))
+    kind = plugin.load()
     made: Transform = kind(kind.config_def().parse(settings))
-    return made, _predicate(config, settings)
+    return _Step(plugin.name, made, _predicate(config, settings))
 
 
 def _predicate(
@@ -267,7 +311,7 @@ def _predicate(
     if not name:
         return lambda _: True
     own = _below(config, f"predicates.{name}.")
-    kind = load_plugin(PluginKind.PREDICATE, own.get("type", ""))
+    kind = find_plugin(PluginKind.PREDICATE, own.get("type", "")).load()
     made: Predicate = kind(kind.config_def().parse(own))
     wanted = settings.get("negate", "false").strip().lower() != "true"
     return lambda record: made.test(record) is wanted

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.errors import CorruptRecord
 from penstock.spark.columns.batch_walk import Damaged, Part, Span, walk
-from penstock.spark.columns.record_fields import Fields, groups, read_fields
+from penstock.spark.columns.record_fields import Fields, groups, read_fields, read_natively
 from penstock.spark.columns.record_starts import Ints, Octets, record_starts, varints
 from penstock.spark.schema import DEFAULT_COLUMNS
 
@@ -140,11 +140,15 @@ class FetchDecoder:
         """Rows, and the offset up to which all batches are through."""
         octets: Octets = np.frombuffer(data, np.uint8)
         buffer = pa.py_buffer(octets)
-        starts = record_starts(data, octets, spans)
+        starts: Ints | None = None  # None: nobody had to ask yet.
         done = start
         # Not all records of a fetch at once: the columns of one batch fit the processor's cache.
         for group, places in groups(spans, self.rows_per_batch):
-            fields = read_fields(octets, group, starts[places]).within(start, end)
+            found = read_natively(octets, group)
+            if found is None:
+                starts = record_starts(data, octets, spans) if starts is None else starts
+                found = read_fields(octets, group, starts[places])
+            fields = found.within(start, end)
             batches = []
             for first in range(0, len(fields.offset), self.rows_per_batch):
                 rows = fields.rows(slice(first, first + self.rows_per_batch))

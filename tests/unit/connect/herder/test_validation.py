@@ -1,7 +1,15 @@
 """What a worker refuses of a connector's configuration before anything is written."""
 
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.connect_script import masked
+
 from penstock.connect.herder.validation import ConnectorChecks
 from penstock.connect.settings import WorkerSettings
+from penstock.errors import ConfigError
 
 POLICY = "connector.client.config.override.policy"
 STRINGS = "org.apache.kafka.connect.storage.StringConverter"
@@ -14,12 +22,20 @@ WORKER = {
     "offset.storage.topic": "o",
     "status.storage.topic": "s",
 }
+GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "connect" / "validate.json"
 SOURCE = {"name": "s", "connector.class": "FileStreamSource", "file": "f", "topic": "t"}
 
 
 def errors(config: dict[str, str], **worker: str) -> dict[str, tuple[str, ...]]:
     settings = WorkerSettings.distributed({**WORKER, **worker})
     return ConnectorChecks(settings).checked({**SOURCE, **config}).errors()
+
+
+@pytest.mark.parametrize("case", json.loads(GOLDEN.read_text()))
+def test_validation_answers_as_apaches_worker_did(case: dict[str, Any], tmp_path: Path) -> None:
+    checks = ConnectorChecks(WorkerSettings.distributed(WORKER))
+    told = json.loads(json.dumps(checks.document(case["plugin"], case["config"])))
+    assert masked(told, tmp_path) == case["answer"]
 
 
 def test_a_policy_names_what_a_connector_may_not_change() -> None:
@@ -47,3 +63,52 @@ def test_rules_for_new_topics_are_looked_at() -> None:
     (sentence,) = errors(config)["topic.creation.groups"]
     assert "topic.creation.default.replication.factor" in sentence
     assert errors(config | {"topic.creation.default.replication.factor": "1"}) == {}
+
+
+def test_a_converter_that_there_is_not_is_refused() -> None:
+    found = errors({"key.converter": "nope", "header.converter": "nope"})
+    for name in ("key.converter", "header.converter"):
+        assert found[name] == (
+            f"Invalid value nope for configuration {name}: Class nope could not be found.",
+        )
+
+
+def test_words_are_told_in_kafkas_order_and_may_be_written_large() -> None:
+    assert errors({"exactly.once.support": "REQUESTED", "transaction.boundary": "Poll"}) == {}
+    found = errors({"transaction.boundary": "hm", "offsets.storage.topic": ""})
+    assert found["transaction.boundary"][0].endswith(
+        "String must be one of (case insensitive): INTERVAL, POLL, CONNECTOR"
+    )
+    assert found["offsets.storage.topic"][0].endswith("String must be non-empty")
+
+
+def test_dead_letters_may_not_go_where_the_connector_reads() -> None:
+    sink = {"connector.class": "FileStreamSink", "errors.deadletterqueue.topic.name": "abc"}
+    (sentence,) = errors({**sink, "topics": "x,abc"})["topics"]
+    assert "'abc' may not be included in the list of topics ('topics=[x, abc]')" in sentence
+    (sentence,) = errors({**sink, "topics.regex": "a.*"})["topics.regex"]
+    assert "may not be matched by the regex for the topics ('topics.regex=a.*')" in sentence
+    assert errors({**sink, "topics": "x"}) == {}
+
+
+def test_what_config_providers_put_in_is_looked_at_and_not_told(tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets.properties"
+    secrets.write_text("lines=7\nword=s3cret\n")
+    worker = {
+        "config.providers": "file",
+        "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+    }
+    good, bad = f"${{file:{secrets}:lines}}", f"${{file:{secrets}:word}}"
+    assert errors({"batch.size": good, "tasks.max": good}, **worker) == {}
+    settings = WorkerSettings.distributed({**WORKER, **worker})
+    checks = ConnectorChecks(settings)
+    told = checks.document("FileStreamSource", {**SOURCE, "batch.size": bad, "topic": bad})
+    assert "s3cret" not in json.dumps(told)
+    by_name = {one["value"]["name"]: one["value"] for one in told["configs"]}
+    assert by_name["topic"]["value"] == bad
+    assert by_name["batch.size"]["errors"] == [
+        "Invalid value [hidden] for configuration batch.size: Not a number of type INT"
+    ]
+    assert checks.resolved({"x": good})["x"] == "7"
+    with pytest.raises(ConfigError, match="nowhere"):
+        errors({"batch.size": "${file:/nowhere:x}"}, **worker)

@@ -18,10 +18,11 @@ _USAGE = (
 )
 _SHOW_S = 10.0
 # The virtual machine starts tasks and no more: records go through their Python processes.
-_SMALL_HEAP = {
+_SMALL = {
     "spark.driver.memory": "512m",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xms64m -XX:TieredStopAtLevel=1",
 }
+_DAEMON = {"spark.python.daemon.module": "penstock.mirror.running.daemon"}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -45,17 +46,20 @@ def run_mirror(config: "MirrorConfig", options: argparse.Namespace) -> int:
     from penstock.mirror.running.hosts import SparkTaskHost
     from penstock.mirror.running.supervisor import slots_of, supervise
     from penstock.queries.engine import Engine, EngineFailed
+    from penstock.spark.start.worker_start import is_local
     from penstock.telemetry.logs import set_up_logging
 
     stop = stop_on_signals()
     set_up_logging()
     if config.unused:
         _report(f"These settings mean nothing to this mirror: {', '.join(config.unused)}.")
+    master = options.master or f"local[{slots_of(config)}]"
+    own = {**_SMALL, **(_DAEMON if is_local(master) else {})}
     try:
         engine = Engine.start(
             "penstock mirror",
-            master=options.master or f"local[{slots_of(config)}]",
-            conf={**_SMALL_HEAP, **key_values(options.conf or [], "--conf")},
+            master=master,
+            conf={**own, **key_values(options.conf or [], "--conf")},
             log=Path(options.state or "~/.penstock").expanduser() / "mirror-spark.log",
             stop=stop,
         )

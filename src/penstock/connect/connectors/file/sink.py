@@ -10,6 +10,7 @@ from typing import IO
 
 from penstock.connect.columnar.contract import ColumnarSinkTask, ValueColumns
 from penstock.connect.columnar.text_lines import joined_lines
+from penstock.connect.converters.text import java_text
 from penstock.connect.errors.kinds import ConnectError
 from penstock.connect.plugins.config_def import ConfigDef, ConfigEntry, ConfigType, Importance
 from penstock.connect.plugins.contract import Config, SinkConnector
@@ -77,7 +78,7 @@ class FileStreamSinkTask(ColumnarSinkTask):
         self._is_own = True
 
     def put(self, records: list[SinkRecord]) -> None:
-        lines = [f"{_text(record.value)}\n".encode() for record in records]
+        lines = [f"{java_text(one.value_schema, one.value)}\n".encode() for one in records]
         self._file.write(b"".join(lines))
 
     def put_columns(self, batch: ValueColumns) -> bool:
@@ -93,10 +94,3 @@ class FileStreamSinkTask(ColumnarSinkTask):
         self._file.flush()
         if self._is_own:
             self._file.close()
-
-
-def _text(value: object) -> str:
-    """As Java prints it."""
-    if value is None:
-        return "null"
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)

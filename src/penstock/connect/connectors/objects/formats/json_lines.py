@@ -43,7 +43,8 @@ class _LineWriter:
     def write_columns(self, values: Any) -> bool:
         if self._schema is None:
             return False
-        self._file.write(joined_lines(json_texts(self._converter.writer, self._schema, values)))
+        texts = json_texts(self._converter.writer, self._schema, values)
+        self._file.write(bytes(joined_lines(texts)))
         return True
 
     def finish(self) -> None:

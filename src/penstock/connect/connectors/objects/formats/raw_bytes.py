@@ -68,7 +68,7 @@ class _BytesWriter:
     def write_columns(self, values: Any) -> bool:
         if not pa.types.is_binary(values.type):
             return False
-        self._file.write(joined_lines(values, self._separator))
+        self._file.write(bytes(joined_lines(values, self._separator)))
         return True
 
     def finish(self) -> None:
