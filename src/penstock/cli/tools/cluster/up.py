@@ -1,7 +1,8 @@
 """`penstock cluster up`: ZooKeeper and brokers as processes of this machine, until Ctrl-C.
 
 Each is the process that an operator would start by hand, with the same files, so that one may be
-killed and started again from another terminal while the rest goes on.
+killed and started again from another terminal while the rest goes on. Only a ZooKeeper that ends
+for want of room is started again from here, because without it nobody could make room.
 """
 
 import shutil
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from penstock.cli.secure_files import ADMIN
 from penstock.cli.tools.cluster.files import HOST, ClusterFiles, ServerFiles
+from penstock.cli.tools.cluster.zookeeper_room import give_more, open_room, take_back
 from penstock.client.errors import ClientError
 from penstock.client.wire.cluster import ClusterClient
 from penstock.client.wire.security import Security
@@ -33,8 +35,9 @@ from penstock.platform.child import (
     start_process,
 )
 from penstock.platform.probing import is_free
+from penstock.storage.directories.disk_room import DiskRoom
 
-_START_S = 60.0
+_START_S = 180.0  # What ends meanwhile is told at once; what is alive may be slow.
 _STOP_S = 45.0
 _LOOK_S = 0.1
 
@@ -46,6 +49,7 @@ class Running:
     name: str
     files: ServerFiles
     process: "subprocess.Popen[bytes]"
+    room: DiskRoom | None = None  # A ZooKeeper's; a broker looks after its own.
     is_told: bool = False  # Its end was told.
 
 
@@ -54,7 +58,7 @@ def up(cluster: ClusterFiles, stop: threading.Event) -> int:
     _refuse_taken_ports(cluster)
     with _stop_all_at_end() as started:
         for server in cluster.zookeepers:
-            started.append(_start(_zookeeper_name(cluster, server), server, _zookeeper(server)))
+            started.append(_start_zookeeper(_zookeeper_name(cluster, server), server))
         context = cluster.secure.zookeeper_context() if cluster.secure else None
         for running in started:
             _wait(started, running, partial(_serves, running.files.port, context), stop)
@@ -133,11 +137,34 @@ def _start(name: str, files: ServerFiles, command: Sequence[str]) -> Running:
     return Running(name=name, files=files, process=start_process(command, files.log))
 
 
-def _zookeeper(server: ServerFiles) -> Sequence[str]:
+def _start_zookeeper(name: str, server: ServerFiles) -> Running:
+    room = open_room(server)
+    running = _start(name, server, _zookeeper(server, room))
+    running.room = room
+    return running
+
+
+def _zookeeper(server: ServerFiles, room: DiskRoom) -> Sequence[str]:
     settings = read_properties(server.properties)
     is_one_of_many = any(name.startswith("server.") for name in settings)
     number = server.number if is_one_of_many else None
-    return zookeeper_server.prepare(settings, my_id=number).command
+    prepare = partial(zookeeper_server.prepare, settings, my_id=number)
+    return room.with_room(prepare).command  # It writes the file that the server reads.
+
+
+def _start_again(running: Running, code: int) -> bool:
+    """Start a ZooKeeper again that ended for want of room; False: this is something else."""
+    room = running.room
+    if room is None or not give_more(room, code):
+        return False
+    print(
+        f"{running.name} {how_ended(code)}, for the disk under {room.path} is full. It starts "
+        f"again with room that was kept for it, of which {room.reserve_bytes} bytes are left. Make "
+        "room: delete topics or records, lower retention, or enlarge the disk.",
+        flush=True,
+    )
+    running.process = start_process(_zookeeper(running.files, room), running.files.log)
+    return True
 
 
 def _broker(server: ServerFiles) -> Sequence[str]:
@@ -197,11 +224,9 @@ def _wait(
     give_up_s = time.monotonic() + _START_S
     while not stop.is_set() and not is_ready():
         for other in started:
-            if other.process.poll() is not None:
-                raise CommandError(
-                    f"{other.name} {how_ended(other.process.returncode)}:\n"
-                    f"{end_of(other.files.log)}"
-                )
+            code = other.process.poll()
+            if code is not None and not _start_again(other, code):
+                raise CommandError(f"{other.name} {how_ended(code)}:\n{end_of(other.files.log)}")
         if time.monotonic() > give_up_s:
             raise CommandError(
                 f"{running.name} was not ready within {_START_S:g} s; see {running.files.log}"
@@ -214,7 +239,9 @@ def _watch(started: Sequence[Running], stop: threading.Event) -> None:
     while not stop.is_set():
         for running in started:
             code = running.process.poll()
-            if code is None or running.is_told:
+            if code is None and running.room is not None:
+                take_back(running.room)
+            if code is None or running.is_told or _start_again(running, code):
                 continue
             running.is_told = True
             print(_ended_text(running, code), flush=True)
