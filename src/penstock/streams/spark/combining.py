@@ -130,12 +130,16 @@ class Combiner:
         if not isinstance(self.step, AggregateWindows):
             nothing = pa.array(np.full(len(rows), _NO_WINDOW))
             return pa.table(columns | {"start": nothing})
-        table = pa.table(columns)
+        table = pa.table(columns | {"row": pa.array(np.arange(len(rows)))})
         pieces = []
         for starts, takes in _windows(rows["timestamp"].to_numpy(), self.step.windows):
             piece = table.append_column("start", pa.array(starts))
             pieces.append(piece.filter(pa.array(takes)))
-        return pa.concat_tables(pieces)
+        together = pa.concat_tables(pieces)
+        if self.step.tally is None or not self.step.tally.is_ordered:
+            return together
+        # A record that several windows take is in several pieces; each window wants its own order.
+        return together.take(np.argsort(together["row"].to_numpy(), kind="stable"))
 
     def _rows(self, found: pa.Table, parts: "Sequence[_Part]") -> Iterator[Any]:
         counts = found["count_all"].to_pylist()

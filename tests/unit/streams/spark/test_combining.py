@@ -49,6 +49,9 @@ PROGRESS = "app-stage-0-progress-changelog"
 Sale = tuple[str, dict[str, Any], int]
 
 
+NAMES = ("count", "rows", "windows", "hopping", "hopping in order", "final")
+
+
 def topology(name: str) -> StreamsTopology:
     builder = StreamsBuilder(value=SALE)
     sales = builder.stream("sales").group_by_key()
@@ -78,6 +81,10 @@ def topology(name: str) -> StreamsTopology:
             table = sales.windowed_by(windows).aggregate(n=Count(), s=Sum(col("cents")))
         case "hopping":
             table = sales.windowed_by(hopping).count()
+        case "hopping in order":
+            table = sales.windowed_by(hopping).aggregate(
+                first=First(col("cents")), some=Collect(col("cents"), limit=3)
+            )
         case _:
             table = sales.windowed_by(windows).count().suppress_until_window_closes()
     table.to_stream().to("tallies")
@@ -178,7 +185,9 @@ class Batches:
         return pa.table(cells)
 
 
-@pytest.mark.parametrize("name", ["count", "rows", "windows", "hopping", "final"])
+@pytest.mark.parametrize(
+    "name", ["count", "rows", "windows", "hopping", "hopping in order", "final"]
+)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("loses", [False, True])
 def test_tables_are_those_of_records_one_by_one(
