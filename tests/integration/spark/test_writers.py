@@ -13,6 +13,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.spark_topics import Topic
 
 from penstock.spark.options import OptionError
+from penstock.spark.source.shared_variables import WRITTEN_BY_SPARK, shared_variables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,3 +121,17 @@ def test_python_processes_use_the_compiled_pyspark_and_not_the_zip(spark: "Spark
     found, executable = spark.sparkContext.parallelize([0], 1).map(look).first()
     assert found == pyspark.__file__
     assert not executable.endswith(".sh")
+
+
+def test_what_queries_share_has_all_its_names_before_one_of_them_starts(
+    spark: "SparkSession", shared_broker: BrokerProcess
+) -> None:
+    shared = shared_variables(spark)
+    assert shared is not None
+    for name in WRITTEN_BY_SPARK:
+        shared.pop(name, None)
+    rows = spark.readStream.format("rate").load().selectExpr("'v' AS value")
+    refused = rows.writeStream.format("penstock").option("topic", "never")
+    with pytest.raises(Exception, match="checkpointLocation must be specified"):
+        refused.option("kafka.bootstrap.servers", shared_broker.address).start()
+    assert set(WRITTEN_BY_SPARK) <= set(shared)

@@ -2,8 +2,9 @@
 
 Spark's own Kafka sink takes the mode that a write has when nobody chose one, and any thread may
 start a query to it. For a data source in Python Spark refuses that mode, and looks for the source
-in the session that is active in the calling thread, of which a new thread has none. `session` and
-`register` call `complete_writers`; nothing else of PySpark is touched.
+in the session that is active in the calling thread, of which a new thread has none. Queries that
+start at once can break what they share (`source/shared_variables.py`). `session` and `register`
+call `complete_writers`; nothing else of PySpark is touched.
 """
 
 import functools
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrameWriter
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.spark.source.checkpoint_owner import claim_checkpoint
+from penstock.spark.source.shared_variables import name_variables
 
 _FORMAT = "penstock"
 _UNCHOSEN = "ErrorIfExists"
@@ -53,6 +55,7 @@ def _prepared(start: Any) -> Any:
     @functools.wraps(start)
     def start_in_any_thread(self: Any, *arguments: Any, **options: Any) -> Any:
         activate(self._spark)
+        name_variables(self._spark)
         claim_checkpoint(self, options.get("checkpointLocation"))
         return start(self, *arguments, **options)
 
