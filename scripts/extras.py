@@ -285,15 +285,17 @@ def copy_jars(name: str, coordinates: list[str], home: Path) -> None:
 
 
 def build_franz() -> str:
-    """The tests' client on franz-go, with what its go.sum names, into .cache/franz-go."""
+    """The tests' clients on franz-go, with what their go.sum names, into .cache/franz-go."""
     source = ROOT / "tests" / "faults" / "clients" / "franz"
     program = CACHE / "franz-go" / "fault-client"
-    files = sorted(path for path in source.iterdir() if path.suffix in (".go", ".mod", ".sum"))
+    files = sorted(path for path in source.rglob("*") if path.suffix in (".go", ".mod", ".sum"))
     wanted = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     mark = program.with_name(".source")
     if not (program.exists() and mark.exists() and mark.read_text() == wanted):
         program.parent.mkdir(parents=True, exist_ok=True)
-        run(["go", "build", "-mod=readonly", "-o", str(program), "."], cwd=source)
+        for package, name in ((".", program.name), ("./secured", "secured")):
+            built = str(program.with_name(name))
+            run(["go", "build", "-mod=readonly", "-o", built, package], cwd=source)
         mark.write_text(wanted)
     return str(program)
 

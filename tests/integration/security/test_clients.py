@@ -78,6 +78,15 @@ def java_properties(secured: SecuredBroker, protocol: str, mechanism: str) -> st
     return "".join(f"{name}={value}\n" for name, value in lines.items())
 
 
+def files_of(secured: SecuredBroker, protocol: str) -> dict[str, str]:
+    """What a client reads for TLS: whom it trusts, and who it is where the listener asks."""
+    own = {
+        "cert": str(secured.directory / "client.pem"),
+        "key": str(secured.directory / "client.key"),
+    }
+    return {"ca": str(secured.ca)} | (own if protocol == "SSL" else {})
+
+
 @pytest.mark.kafka
 @pytest.mark.parametrize(
     "release", ["kafka-4.3.1", "kafka-3.9.1", "clients-2.8.2", "clients-0.10.2.2"]
@@ -106,12 +115,7 @@ def test_kafkajs_comes_in(secured: SecuredBroker) -> None:
     for protocol, mechanism in WAYS:
         way: dict[str, Any] = {"brokers": [secured.address(protocol)]}
         if protocol_of(protocol).endswith("SSL"):
-            way["ssl"] = {"ca": str(secured.ca)}
-        if protocol == "SSL":
-            way["ssl"] |= {
-                "cert": str(secured.directory / "client.pem"),
-                "key": str(secured.directory / "client.key"),
-            }
+            way["ssl"] = files_of(secured, protocol)
         if mechanism:
             way["sasl"] = {
                 "mechanism": mechanism.lower(),
@@ -127,6 +131,26 @@ def test_kafkajs_comes_in(secured: SecuredBroker) -> None:
         capture_output=True,
         text=True,
         timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [f"value {number}" for number in range(len(ways))]
+
+
+def test_franz_go_comes_in(secured: SecuredBroker) -> None:
+    program = needs("franz-go").with_name("secured")
+    create(secured, "franz-go")
+    ways: list[dict[str, Any]] = []
+    for protocol, mechanism in WAYS:
+        way: dict[str, Any] = {"brokers": secured.address(protocol)}
+        if protocol_of(protocol).endswith("SSL"):
+            way["tls"] = files_of(secured, protocol)
+        if mechanism:
+            way |= {"mechanism": mechanism, "user": "alice", "password": PASSWORD}
+        if mechanism == "OAUTHBEARER":
+            way["token"] = unsigned_token("alice")
+        ways.append(way)
+    done = subprocess.run(
+        [str(program), "franz-go", json.dumps(ways)], capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines() == [f"value {number}" for number in range(len(ways))]
