@@ -243,6 +243,10 @@ def check_requests_between_workers(first: ConnectProcess, second: ConnectProcess
     assert second.ask("PUT", f"{path}?scope=cluster", {"level": "ERROR"})[0] == 204
     for one in (first, second):
         eventually(lambda one=one: one.ask("GET", path)[1].get("level") == "ERROR", timeout_s=60)  # type: ignore[misc]
+    assert {"root", "penstock.connect.example"} <= set(
+        first.ask("PUT", "/admin/loggers/root", {"level": "INFO"})[1]
+    )
+    assert first.ask("GET", path)[1]["level"] == "INFO"
     for one in (first, second):
         assert one.ask("POST", "/connectors/one/tasks/0/restart")[0] == 204
         assert one.ask("POST", "/connectors/one/restart")[0] == 204

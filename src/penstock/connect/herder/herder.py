@@ -164,7 +164,7 @@ class Herder:
 
     def _hear_wish(self, wish: RestartWanted | LoggerSet) -> None:
         if isinstance(wish, LoggerSet):
-            self.levels.set(wish.logger, wish.level)
+            self.levels.change(wish.logger, wish.level)
             return
         with self._running.lock:
             self._restarts.append(wish)

@@ -25,6 +25,7 @@ from penstock.connect.plugins.config_def import (
 from penstock.connect.plugins.contract import ExactlyOnceSupport, SourceConnector
 from penstock.connect.plugins.libraries import missing_libraries
 from penstock.connect.plugins.lookup import PluginKind, find_plugin, load_plugin
+from penstock.connect.plugins.versions import BadVersionRange, unmet_range
 from penstock.connect.providers.resolving import ConfigProviders
 from penstock.connect.running.topic_creation import GROUPS, topic_rules
 from penstock.connect.settings import LANE, WorkerSettings
@@ -71,7 +72,8 @@ class ConnectorChecks:
         found += checked_converters(config)
         extra = self._source(kind, config) if is_source else _topics(config)
         absent = [("connector.class", sentence) for sentence in missing_libraries(kind)]
-        for name, sentence in [*absent, *extra, *doubled_aliases(config)]:
+        wrong = [*absent, *extra, *doubled_aliases(config), *_other_versions(found, config)]
+        for name, sentence in wrong:
             found = found.with_error(name, sentence)
         own = (*self._refused_overrides(config), *self._lane(kind, config))
         return found + CheckedConfig(values=own, groups=())
@@ -86,13 +88,17 @@ class ConnectorChecks:
         given = {"connector.class": plugin, **config}
         return self.checked(given).document(str(given["connector.class"]))
 
-    def definitions(self, plugin: str) -> list[dict[str, Any]]:
-        """What `GET /connector-plugins/x/config` answers."""
+    def definitions(self, plugin: str, version: str | None = None) -> list[dict[str, Any]]:
+        """What `GET /connector-plugins/x/config` answers, perhaps for one version of it."""
         for kind in PluginKind:
             try:
-                found = load_plugin(kind, plugin)
+                named = find_plugin(kind, plugin)
+                found = named.load()
             except ConnectError:
                 continue
+            refused = _other_version(named.name, version, named.document()["version"])
+            if refused is not None:
+                raise RequestRefused(400, refused)
             entries: list[dict[str, Any]] = found.config_def().documents()
             if kind is PluginKind.CONNECTOR:
                 is_source = issubclass(found, SourceConnector)
@@ -161,6 +167,44 @@ class ConnectorChecks:
         if support is ExactlyOnceSupport.SUPPORTED:
             return []
         return [(name, "The connector does not support exactly-once with this configuration.")]
+
+
+def _other_versions(checked: CheckedConfig, config: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What asks for a version that its plug-in does not have; the default is the one it has."""
+    found = []
+    for one in checked.values:
+        name, offered = one.entry.name, one.entry.default
+        if not name.endswith("plugin.version") or not isinstance(offered, str):
+            continue
+        refused = _other_version(_plugin_of(name, config), config.get(name), offered)
+        if refused is not None:
+            found.append((name, refused))
+    return found
+
+
+def _plugin_of(name: str, config: Mapping[str, str]) -> str:
+    """The class whose version a setting is about."""
+    at = name.removesuffix("plugin.version")
+    named = config.get(f"{at}class") or config.get(f"{at}type") or config.get(at[:-1]) or at[:-1]
+    for kind in PluginKind:
+        try:
+            return find_plugin(kind, named).name
+        except ConnectError:
+            continue
+    return named
+
+
+def _other_version(plugin: str, wanted: str | None, offered: str) -> str | None:
+    try:
+        unmet = unmet_range(wanted, offered)
+    except BadVersionRange as error:
+        raise RequestRefused(400, str(error)) from None
+    if unmet is None:
+        return None
+    return (
+        f"Plugin {plugin} not found that matches the version range {unmet}, "
+        f"available versions: [{offered}]"
+    )
 
 
 def _as_written(

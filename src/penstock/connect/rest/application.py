@@ -4,6 +4,7 @@ from penstock.connect.herder.requests import ConnectRequests, as_refusal
 from penstock.connect.rest.connectors import ConnectorRoutes
 from penstock.connect.rest.forwarding import Forwarding, unless_signed
 from penstock.connect.rest.loggers import LoggerRoutes
+from penstock.connect.rest.options import with_options
 from penstock.connect.rest.plugins import PluginRoutes
 from penstock.http.bodies import json_answer
 from penstock.http.errors import HttpError
@@ -44,7 +45,9 @@ def application(
         *LoggerRoutes(requests).routes(),
     ]
     door = None if guard is None else unless_signed(guard)
-    served = service(routes, Served(offered=OFFERED), health=health, translate=_as_http, guard=door)
+    served = service(
+        with_options(routes), Served(offered=OFFERED), health=health, translate=_as_http, guard=door
+    )
     return WithoutFinalSlash(served)
 
 

@@ -68,15 +68,13 @@ class ConnectorRoutes:
         return [self._route(path, handlers) for path, handlers in paths.items()]
 
     def _route(self, path: str, handlers: dict[str, Any]) -> Route:
-        """One route a path, so that another method is answered by 405."""
+        """One route a path, with the methods that it has."""
 
         async def handle(request: Request) -> Response:
-            handler = handlers.get("GET" if request.method == "HEAD" else request.method)
-            if handler is None:
-                raise HttpError("HTTP 405 Method Not Allowed", status=405)
-            return await self._forwarding.answered(request, handler)
+            method = "GET" if request.method == "HEAD" else request.method
+            return await self._forwarding.answered(request, handlers[method])
 
-        return Route(path, handle, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
+        return Route(path, handle, methods=list(handlers))
 
     async def _list(self, request: Request) -> Response:
         names = await call(self._ask.names)

@@ -1,6 +1,6 @@
 """The routes of loggers: how much each prints, changed while the worker runs."""
 
-from penstock.connect.herder.loggers import LEVELS, below
+from penstock.connect.herder.loggers import LEVELS
 from penstock.connect.herder.refusals import RequestRefused
 from penstock.connect.herder.requests import ConnectRequests
 from penstock.connect.rest.documents import call, empty, read_document
@@ -30,7 +30,7 @@ class LoggerRoutes:
 
     async def _get(self, request: Request) -> Response:
         name = str(request.path_params["logger"])
-        if name not in self._levels.names():
+        if not self._levels.has(name):
             raise RequestRefused(404, f"Logger {name} not found.")
         return json_answer(request, self._levels.document(name))
 
@@ -45,5 +45,4 @@ class LoggerRoutes:
         if request.query_params.get("scope", "worker").lower() == "cluster":
             await call(lambda: self._ask.set_group_level(name, level))  # Read back by all workers.
             return empty(204)
-        self._levels.set(name, level)
-        return json_answer(request, [name, *below(name)])
+        return json_answer(request, self._levels.change(name, level))

@@ -29,7 +29,8 @@ class PluginRoutes:
 
     async def _config(self, request: Request) -> Response:
         plugin = str(request.path_params["plugin"])
-        return json_answer(request, await call(lambda: self._checks.definitions(plugin)))
+        version = request.query_params.get("version")
+        return json_answer(request, await call(lambda: self._checks.definitions(plugin, version)))
 
     async def _validate(self, request: Request) -> Response:
         plugin = str(request.path_params["plugin"])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.support.connect_script import masked
 
+from penstock.connect.herder.refusals import RequestRefused
 from penstock.connect.herder.validation import ConnectorChecks
 from penstock.connect.settings import WorkerSettings
 from penstock.errors import ConfigError
@@ -112,3 +113,34 @@ def test_what_config_providers_put_in_is_looked_at_and_not_told(tmp_path: Path) 
     assert checks.resolved({"x": good})["x"] == "7"
     with pytest.raises(ConfigError, match="nowhere"):
         errors({"batch.size": "${file:/nowhere:x}"}, **worker)
+
+
+def test_a_version_that_a_plug_in_does_not_have_is_refused() -> None:
+    asked = {
+        "connector.plugin.version": "[4,5)",
+        "key.converter": STRINGS,
+        "key.converter.plugin.version": "latest",
+        "transforms": "t",
+        "transforms.t.type": "org.apache.kafka.connect.transforms.HoistField$Value",
+        "transforms.t.plugin.version": "[1,)",
+        "transforms.t.field": "line",
+    }
+    assert errors(asked) == {}
+    refused = errors({name: "9" if "version" in name else text for name, text in asked.items()})
+    assert sorted(refused) == sorted(name for name in asked if "version" in name)
+    assert refused["connector.plugin.version"] == (
+        "Plugin org.apache.kafka.connect.file.FileStreamSourceConnector not found that matches "
+        "the version range [9,9], available versions: [4.3.1]",
+    )
+    assert "HoistField$Value not found" in refused["transforms.t.plugin.version"][0]
+    with pytest.raises(RequestRefused, match="Unbounded range"):
+        errors({"connector.plugin.version": "[1,"})
+
+
+def test_definitions_are_those_of_the_version_that_is_asked_for() -> None:
+    checks = ConnectorChecks(WorkerSettings.distributed(WORKER))
+    newest = checks.definitions("FileStreamSource", "latest")
+    assert newest == checks.definitions("FileStreamSource") != []
+    with pytest.raises(RequestRefused, match=r"the version range \[9,9\]") as refused:
+        checks.definitions("FileStreamSource", "9")
+    assert refused.value.status == 400
