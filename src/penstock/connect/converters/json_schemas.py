@@ -68,7 +68,10 @@ def schema_of_document(
     made = _described(made, document)
     if document.get("default") is None:
         return made
-    return replace(made, default=value(made, document["default"]))
+    default = value(made, document["default"])
+    if default is None and not made.optional:  # A number where a text or bytes should be.
+        raise DataError("Invalid default value")
+    return replace(made, default=default)
 
 
 def _shaped(

@@ -11,6 +11,7 @@ from penstock.connect.errors.kinds import DataError
 from penstock.connect.values.schema import (
     INT32_SCHEMA,
     OPTIONAL_STRING_SCHEMA,
+    Schema,
     struct_schema,
 )
 from penstock.connect.values.struct import StructValue
@@ -81,3 +82,19 @@ def test_what_is_no_json_is_a_data_error(data: bytes) -> None:
 def test_plain_json_where_a_schema_should_be_is_explained() -> None:
     with pytest.raises(DataError, match=r"set schemas\.enable=false"):
         JsonConverter({}, is_key=False).to_connect("t", b'{"a": 1}')
+
+
+@pytest.mark.parametrize("kind", ["bytes", "string"])
+def test_a_default_of_another_type_is_none_and_only_what_is_optional_may_have_that(
+    kind: str,
+) -> None:
+    converter = JsonConverter({"schemas.enable": "true"}, is_key=False)
+
+    def read(optional: bool) -> tuple[Schema | None, object]:
+        schema = {"type": kind, "optional": optional, "default": 1}
+        return converter.to_connect("topic", json.dumps({"schema": schema, "payload": ""}).encode())
+
+    schema, _ = read(optional=True)
+    assert schema is not None and schema.default is None
+    with pytest.raises(DataError, match="Invalid default value"):
+        read(optional=False)
