@@ -92,6 +92,8 @@ def test_each_line_arrives_once_whatever_is_killed(broker: BrokerProcess, tmp_pa
             new = [f"round {number} line {n}" for n in range(_LINES)]
             lines += new
             append(tmp_path / "in.txt", new)
+            # The kill before may have left none to kill.
+            eventually(lambda: task_processes(worker), timeout_s=_WAIT_S, every_s=0.2)
             time.sleep(dice.uniform(0, 0.5))  # Anywhere between two steps of the loop.
             kill_one(victim, worker, broker, dice)
             wait_for(lines, broker, out)
