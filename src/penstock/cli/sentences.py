@@ -50,7 +50,7 @@ def sentence(error: PenstockError) -> str:
 def told_after(
     opening: str,
     *,
-    errors: type[PenstockError] = PenstockError,
+    errors: type[PenstockError] | tuple[type[PenstockError], ...] = PenstockError,
     words: Callable[[PenstockError], str] = sentence,
 ) -> Iterator[None]:
     """End the tool with what went wrong inside, told after the tool's own opening words."""

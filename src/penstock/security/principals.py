@@ -30,9 +30,13 @@ class Principal:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The first colon separates; the name of a certificate may hold more of them."""
+        """The first colon separates; the name of a certificate may hold more of them.
+
+        As in Kafka either side may be empty: what clients name is stored as it is, so all of it
+        must be read again.
+        """
         kind, colon, name = text.partition(":")
-        if not colon or not kind or not name:
+        if not colon:
             raise PrincipalUnreadable(text)
         return cls(kind, name)
 

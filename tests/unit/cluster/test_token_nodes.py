@@ -11,7 +11,8 @@ from penstock.cluster.znodes import NodeUnreadable
 from penstock.security.delegation import TokenInformation
 from penstock.security.principals import Principal
 
-NAMES = st.text(min_size=1, max_size=20).map(lambda name: Principal("User", name))
+# What a client names as owner or renewer is stored as it is: any name, and one of no letters.
+NAMES = st.text(max_size=20).map(lambda name: Principal("User", name))
 KAFKAS = {
     "version": 3,
     "owner": "User%3Aalice",

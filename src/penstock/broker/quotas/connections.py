@@ -5,6 +5,8 @@ address that comes too often is turned away, and held for a moment so that it ca
 once. No pause is longer than one sample, as in Kafka.
 """
 
+import logging
+import socket
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -16,6 +18,8 @@ from penstock.config.broker import BrokerConfig
 from penstock.config.quotas import parse_quotas
 from penstock.config.settings import INT_MAX
 from penstock.net.crowd import CrowdLimits
+
+log = logging.getLogger("kafka.server.KafkaServer")
 
 RATE: Final = "connection_creation_rate"
 _MOST: Final = "max.connections"
@@ -34,9 +38,26 @@ def crowd_limits(config: BrokerConfig) -> CrowdLimits:
         most=config.max_connections,
         most_by_listener=by_listener,
         most_per_ip=config.max_connections_per_ip,
-        most_by_ip=config.max_connections_per_ip_overrides,
+        most_by_ip=_by_address(config.max_connections_per_ip_overrides),
         protected=config.inter_broker_listener_name if len(config.listeners) > 1 else None,
     )
+
+
+def _by_address(limits: Mapping[str, int]) -> dict[str, int]:
+    """With the addresses that names of hosts have now, as in Kafka."""
+    return {address: most for host, most in limits.items() for address in _addresses_of(host)}
+
+
+def _addresses_of(host: str) -> set[str]:
+    address = canonical_address(host)
+    if address is not None:
+        return {address}
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        log.error("max.connections.per.ip.overrides: the host %s is not known", host)
+        return set()
+    return {canonical_address(str(one[4][0])) or host for one in found}
 
 
 class ConnectionQuotas:

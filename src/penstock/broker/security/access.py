@@ -22,6 +22,7 @@ from penstock.security.acls.rules import (
     AclResourceType,
     ResourcePattern,
 )
+from penstock.security.addresses import java_address
 from penstock.security.principals import Principal, parse_super_users
 
 CLASS_NAMES: Final = tuple(words.value for words in AuditWords)
@@ -147,8 +148,7 @@ def access_of(config: BrokerConfig) -> AccessControl | None:
 
 def host_of(address: str) -> str:
     """The address of a peer without its port, in the form rules are written in."""
-    host = address.rpartition(":")[0] or address
-    return host.removeprefix("::ffff:")
+    return java_address(address.rpartition(":")[0] or address)
 
 
 def _boolean(config: BrokerConfig, name: str) -> bool:

@@ -113,7 +113,9 @@ class SaslGate:
         return self._serve(connection, frame)
 
     def _may_begin_again(self, session: Session) -> bool:
-        return self._now_s() - session.authenticated_s >= _AGAIN_AFTER_S
+        """A session without an end is not renewed: its second handshake is a request too many."""
+        is_due = self._now_s() - session.authenticated_s >= _AGAIN_AFTER_S
+        return session.expires_s is not None and is_due
 
     # Requests
 
@@ -124,12 +126,21 @@ class SaslGate:
             raise CloseConnection(f"a request of {len(frame)} bytes has no header")
         (key,) = _KEY.unpack_from(frame)
         if key == ApiKey.API_VERSIONS and login.expects is _Expects.VERSIONS_OR_HANDSHAKE:
-            return self._serve(connection, frame)
+            return self._tell_versions(connection, login, frame)
         try:
             header, body_at = decode_request_header(frame)
             return self._take_step(connection, login, header, frame[body_at:])
         except MalformedMessage as error:
             raise CloseConnection(f"a malformed request before authentication: {error}") from None
+
+    def _tell_versions(
+        self, connection: IncomingConnection, login: _Login, frame: memoryview
+    ) -> Answer:
+        """Once; a client whose version was too new for us asks again, with an older one."""
+        (version,) = _KEY.unpack_from(frame, _KEY.size)
+        if version in supported_versions(ApiKey.API_VERSIONS):
+            login.expects = _Expects.HANDSHAKE
+        return self._serve(connection, frame)
 
     def _take_step(
         self, connection: IncomingConnection, login: _Login, header: RequestHeader, body: memoryview

@@ -18,6 +18,7 @@ from penstock.security.acls.rules import (
     PatternType,
     ResourcePattern,
 )
+from penstock.security.addresses import java_address
 from penstock.security.principals import EVERYBODY, WILDCARD, Principal
 
 _MEMO_SIZE_MAX = 10_000  # Names one principal uses; more is a scan, which needs no memory.
@@ -102,7 +103,8 @@ class Authorizer:
         rules = [
             rule
             for rule in self.index.of_principal(kind, str(principal))
-            if rule.entry.host in (host, WILDCARD) and named_bits(rule.entry.operation) & wanted
+            if java_address(rule.entry.host) in (host, WILDCARD)
+            and named_bits(rule.entry.operation) & wanted
         ]
         return _some_is_left(
             {rule.resource for rule in rules if rule.entry.permission is AclPermission.ALLOW},

@@ -20,6 +20,7 @@ from penstock.security.acls.rules import (
     PatternType,
     ResourcePattern,
 )
+from penstock.security.addresses import java_address
 from penstock.security.principals import EVERYBODY, WILDCARD
 
 Entries = frozenset[AccessControlEntry]
@@ -45,7 +46,7 @@ class Bits(NamedTuple):
     denied: int
 
 
-Grants = Mapping[tuple[str, str], Bits]  # By principal and host, both as written.
+Grants = Mapping[tuple[str, str], Bits]  # By principal as written, and host as Java prints it.
 
 
 class _Layout(NamedTuple):
@@ -189,7 +190,7 @@ def _lengths(prefixes: Iterable[str]) -> tuple[int, ...]:
 def _grants(entries: Entries) -> Grants:
     found: dict[tuple[str, str], Bits] = {}
     for entry in entries:
-        key = (entry.principal, entry.host)
+        key = (entry.principal, java_address(entry.host))
         allowed, denied = found.get(key, (0, 0))
         if entry.permission is AclPermission.ALLOW:
             found[key] = Bits(allowed | _given(entry.operation), denied)

@@ -189,9 +189,9 @@ def check_new_rule(binding: AclBinding) -> None:
 
 
 def _check_name(resource: ResourcePattern) -> None:
-    if not resource.name:
-        raise InvalidRequest("Resource name should not be empty")
     if resource.type is AclResourceType.CLUSTER and resource.name != CLUSTER_NAME:
         raise InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+    if not resource.name:
+        raise InvalidRequest("Invalid empty resource name")
     if "/" in resource.name:  # The name is the last part of a node's path.
         raise InvalidRequest(f"ACL binding contains invalid resource name: {resource.name}")

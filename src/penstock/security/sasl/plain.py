@@ -15,6 +15,7 @@ from penstock.security.sasl.outcome import Authenticated, SaslRefused
 
 PLAIN = "PLAIN"
 _USER_OPTION = "user_"
+_PARTS = 3  # Whom to act as, the user, the password.
 _WRONG = "Authentication failed: Invalid username or password"
 _OTHER_IDENTITY = (
     "Authentication failed: Client requested an authorization id that is different from username"
@@ -77,16 +78,21 @@ def plain_message(username: str, password: str) -> bytes:
 
 def _parts(token: bytes) -> tuple[str, str, str]:
     try:
-        parts = token.decode().split("\0")
+        parts = token.decode().split("\0", _PARTS)
     except UnicodeDecodeError:
-        raise SaslRefused("a PLAIN message that is not text") from None
-    if len(parts) != 3:
-        raise SaslRefused(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+        raise SaslRefused("a PLAIN message that is not text", told=_WRONG) from None
+    if len(parts) != _PARTS:
+        raise _malformed(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
     identity, name, password = parts
     if not name or not password:
         missing = "password" if name else "username"
-        raise SaslRefused(f"Authentication failed: {missing} not specified")
+        raise _malformed(f"Authentication failed: {missing} not specified")
     return identity, name, password
+
+
+def _malformed(words: str) -> SaslRefused:
+    """Told as it is, as in Kafka: it says nothing of any user."""
+    return SaslRefused(words, told=words)
 
 
 def _digest(password: str) -> bytes:

@@ -54,6 +54,8 @@ class ScramCredential:
     ) -> Self:
         """From what AlterUserScramCredentials carries; the password stays with the tool."""
         check_iterations(mechanism, iterations)
+        if not salted_password:  # Anybody could work out what it proves.
+            raise UnacceptableCredential("The salted password must not be empty")
         keys = ScramKeys.of(HASHES[mechanism], salted_password)
         return cls(
             salt=salt,

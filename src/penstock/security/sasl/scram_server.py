@@ -160,12 +160,14 @@ class ScramServer:
 def _without_header(message: str) -> tuple[str, str, str]:
     """The header as sent (`n,,`), the rest, and who the client wants to act as."""
     parts = message.split(",", 2)
-    if len(parts) != 3 or parts[0] not in ("n", "y"):
+    # As Kafka: also a client that could bind to the channel, and says so with `y`, is refused.
+    if len(parts) != 3 or parts[0] != "n":
         raise SaslRefused("Invalid SCRAM client first message format")
     flag, wanted, bare = parts
-    if wanted and not wanted.startswith("a="):
+    identity = unescape_name(wanted.removeprefix("a="))
+    if wanted and not (wanted.startswith("a=") and identity):
         raise SaslRefused("Invalid SCRAM client first message format")
-    return f"{flag},{wanted},", bare, unescape_name(wanted.removeprefix("a="))
+    return f"{flag},{wanted},", bare, identity
 
 
 def _is_printable(nonce: str) -> bool:

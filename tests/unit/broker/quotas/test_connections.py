@@ -1,9 +1,11 @@
 """The turnstile: how often the broker, a listener and an address get a new connection."""
 
+from typing import Any
+
 import pytest
 
 from penstock.broker.quotas import connections
-from penstock.broker.quotas.connections import ConnectionQuotas
+from penstock.broker.quotas.connections import ConnectionQuotas, crowd_limits
 from penstock.broker.quotas.rates import QuotaWindow
 from penstock.config.broker import BrokerConfig
 
@@ -35,6 +37,21 @@ class Door:
                 for ip, rate in rates.items()
             }
         )
+
+
+def test_names_of_hosts_have_limits_by_their_addresses(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def lookup(host: str, *_: object, **__: object) -> list[Any]:
+        if host != "client.example.org":
+            raise OSError
+        return [(0, 0, 0, "", (address, 0)) for address in ("10.0.0.7", "2001:db8::7")]
+
+    monkeypatch.setattr("socket.getaddrinfo", lookup)
+    named = "client.example.org:7,0:0:0:0:0:0:0:1:6,10.0.0.5:5,nobody.example.org:3"
+    limits = crowd_limits(BrokerConfig({"max.connections.per.ip.overrides": named}))
+    assert limits.most_by_ip == {"10.0.0.7": 7, "2001:db8::7": 7, "::1": 6, "10.0.0.5": 5}
+    assert "nobody.example.org is not known" in caplog.text
 
 
 def test_without_limits_everybody_comes_in() -> None:

@@ -94,10 +94,29 @@ def test_many_rules_at_once_are_laid_out_anew() -> None:
 
 @pytest.mark.parametrize(
     ("address", "host"),
-    [("10.0.0.1:99", "10.0.0.1"), ("::1:99", "::1"), ("::ffff:10.0.0.1:99", "10.0.0.1")],
+    [
+        ("10.0.0.1:99", "10.0.0.1"),
+        ("::1:99", "0:0:0:0:0:0:0:1"),
+        ("::ffff:10.0.0.1:99", "10.0.0.1"),
+    ],
 )
 def test_a_host_is_an_address_without_its_port(address: str, host: str) -> None:
     assert host_of(address) == host
+
+
+@pytest.mark.parametrize("host", ["0:0:0:0:0:0:0:1", "::1", "0:0::1"])
+def test_an_address_of_ipv6_is_known_as_java_prints_it_and_in_any_spelling(host: str) -> None:
+    local = Session(listener="L", address="::1:5", principal="User:alice")
+    control = access()
+    control.take_image(image(allow("User:alice", host)))
+    assert may(control, local) and not may(control)
+    deny = AccessControlEntry("User:alice", host, AclOperation.ALL, AclPermission.DENY)
+    control.take_image(image(allow("User:alice"), deny))
+    assert may(control) and not may(control, local)
+    rights = control.rights_of(local, "InitProducerId")
+    control.take_image(image(allow("User:alice", host)))
+    assert not rights.may_somewhere(READ, TOPIC)
+    assert control.rights_of(local, "InitProducerId").may_somewhere(READ, TOPIC)
 
 
 def test_a_denial_is_written_down_once_a_second(caplog: pytest.LogCaptureFixture) -> None:

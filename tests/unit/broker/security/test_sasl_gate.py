@@ -252,6 +252,30 @@ def test_a_second_authentication_may_come_late_but_not_too_often() -> None:
     assert guarded(scenario, session_ms_max=3_000, clock=clock) == ["User:alice"]
 
 
+def test_a_session_without_an_end_is_not_renewed() -> None:
+    handshake = frame_of(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        await log_in(peer)
+        peer.send(handshake)  # It goes where other requests go, which refuse it.
+        assert framed(await peer.answer()) == handshake
+
+    assert guarded(scenario) == ["User:alice"]
+
+
+def test_versions_are_told_once() -> None:
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        for version in (99, 0):  # Who asked in too new a version may ask again.
+            peer.send(framed(struct.pack(">hhih", ApiKey.API_VERSIONS, version, 7, -1)))
+            await peer.answer()
+        peer.send(frame_of(ApiVersionsRequest(), 0))
+        assert await peer.is_closed()
+
+    assert guarded(scenario) == ["User:ANONYMOUS"] * 2
+
+
 @pytest.mark.parametrize(
     ("mechanism", "token", "code"),
     [
@@ -272,7 +296,7 @@ def test_nobody_becomes_another_by_authenticating_again(
         assert answer.error_code == code
         assert await peer.is_closed()
 
-    assert guarded(scenario) == []
+    assert guarded(scenario, session_ms_max=3_000) == []
 
 
 @settings(max_examples=60, deadline=None)

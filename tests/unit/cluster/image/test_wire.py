@@ -2,6 +2,7 @@
 
 import zlib
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,16 @@ from penstock.cluster.image.image import (
 )
 from penstock.cluster.image.wire import decode_deltas, decode_image, encode_deltas, encode_image
 from penstock.protocol.primitives import MalformedMessage
+from penstock.security.acls.rules import (
+    AccessControlEntry,
+    AclOperation,
+    AclPermission,
+    AclResourceType,
+    PatternType,
+    ResourcePattern,
+)
+from penstock.security.delegation import TokenInformation
+from penstock.security.principals import Principal
 
 numbers = st.integers(0, 2**31 - 1)
 some_brokers = st.lists(st.integers(0, 9), max_size=4, unique=True).map(tuple)
@@ -61,6 +72,33 @@ broker_maps = st.lists(brokers, max_size=3).map(lambda found: {b.broker_id: b fo
 topic_maps = st.lists(topics, max_size=3, unique_by=(lambda t: t.name, lambda t: t.topic_id)).map(
     lambda found: {t.name: t for t in found}
 )
+# Clients name the principals and hosts of these, in whatever letters.
+principals = st.builds(Principal, st.sampled_from(["User", "Group", ""]), st.text(max_size=8))
+tokens = st.builds(
+    TokenInformation,
+    token_id=names,
+    owner=principals,
+    requester=principals,
+    renewers=st.lists(principals, max_size=2).map(tuple),
+    issued_ms=numbers,
+    max_ms=numbers,
+    expires_ms=numbers,
+)
+token_maps = st.lists(tokens, max_size=2).map(lambda found: {one.token_id: one for one in found})
+entries = st.builds(
+    AccessControlEntry,
+    principal=principals.map(str),
+    host=st.text(max_size=8),
+    operation=st.sampled_from(AclOperation),
+    permission=st.sampled_from(AclPermission),
+)
+acl_maps = st.dictionaries(
+    st.builds(
+        ResourcePattern, st.sampled_from(AclResourceType), names, st.sampled_from(PatternType)
+    ),
+    st.frozensets(entries, min_size=1, max_size=2),
+    max_size=2,
+)
 config_maps = st.dictionaries(st.tuples(names, names), settings_of, max_size=3)
 
 
@@ -76,6 +114,8 @@ def images(draw: st.DrawFn) -> ClusterImage:
         topics=found,
         topic_names_by_id={topic.topic_id: name for name, topic in found.items()},
         configs=draw(config_maps),
+        acls=draw(acl_maps),
+        tokens=draw(token_maps),
     )
 
 
@@ -89,6 +129,8 @@ deltas = st.builds(
     ),
     partitions=st.dictionaries(st.tuples(names, st.integers(0, 9)), partitions, max_size=5),
     configs=st.dictionaries(st.tuples(names, names), st.none() | settings_of, max_size=3),
+    acls=acl_maps,
+    tokens=token_maps,
 )
 
 
@@ -106,7 +148,7 @@ def test_changes_come_back_as_they_were(changes: list[ImageDelta]) -> None:
 def test_a_change_leads_to_the_same_image_on_both_sides(
     image: ClusterImage, delta: ImageDelta
 ) -> None:
-    changed = ImageDelta(brokers=delta.brokers, topics=delta.topics, configs=delta.configs)
+    changed = replace(delta, partitions={})
     (received,) = decode_deltas(encode_deltas([changed]))
     assert decode_image(encode_image(image)).apply(received) == image.apply(changed)
 

@@ -34,7 +34,7 @@ def test_a_whole_rule_is_taken() -> None:
     ("bad", "reason"),
     [
         (replace(GOOD, resource=ResourcePattern(AclResourceType.ANY, "o")), "resourceType ANY"),
-        (replace(GOOD, resource=ResourcePattern(TOPIC, "")), "should not be empty"),
+        (replace(GOOD, resource=ResourcePattern(TOPIC, "")), "Invalid empty resource name"),
         (replace(GOOD, resource=ResourcePattern(TOPIC, "a/b")), "invalid resource name: a/b"),
         (
             replace(GOOD, resource=ResourcePattern(TOPIC, "o", PatternType.MATCH)),
@@ -44,6 +44,7 @@ def test_a_whole_rule_is_taken() -> None:
             replace(GOOD, resource=ResourcePattern(AclResourceType.CLUSTER, "mine")),
             "kafka-cluster",
         ),
+        (replace(GOOD, resource=ResourcePattern(AclResourceType.CLUSTER, "")), "kafka-cluster"),
         (replace(GOOD, entry=replace(ENTRY, operation=AclOperation.ANY)), "operation ANY"),
         (
             replace(GOOD, entry=replace(ENTRY, permission=AclPermission.UNKNOWN)),

@@ -50,6 +50,22 @@ def test_other_messages_are_refused(token: bytes) -> None:
         PlainServer(USERS).step(token)
 
 
+@pytest.mark.parametrize(
+    ("token", "told"),
+    [
+        (b"", "Invalid SASL/PLAIN response: expected 3 tokens, got 1"),
+        (b"\0a\0b\0c\0d\0e", "Invalid SASL/PLAIN response: expected 3 tokens, got 4"),
+        (b"\0\0al;ice", "Authentication failed: username not specified"),
+        (b"\0alice\0", "Authentication failed: password not specified"),
+        (b"\xff\0a\0b", "Authentication failed: Invalid username or password"),
+    ],
+)
+def test_what_is_no_login_is_told_in_the_words_of_kafka(token: bytes, told: str) -> None:
+    with pytest.raises(SaslRefused) as caught:
+        PlainServer(USERS).step(token)
+    assert caught.value.told == told
+
+
 @given(st.binary(max_size=40))
 def test_random_bytes_do_not_come_in(token: bytes) -> None:
     with pytest.raises(SaslRefused):

@@ -124,6 +124,8 @@ def test_a_credential_with_too_few_rounds_lets_nobody_in() -> None:
         b"n,,",
         b"n=user,r=c",
         b"p=tls-unique,,n=user,r=c",
+        b"y,,n=user,r=c",
+        b"n,a=,n=user,r=c",
         b"n,,r=c,n=user",
         b"n,,m=must,n=user,r=c",
         b"n,,n=,r=c",
@@ -238,6 +240,11 @@ def test_a_credential_that_cannot_be_read_is_told_without_its_text(text: str) ->
 def test_rounds_are_bounded(iterations: int) -> None:
     with pytest.raises(UnacceptableCredential, match="iterations"):
         ScramCredential.from_salted("SCRAM-SHA-256", b"x" * 32, salt=SALT, iterations=iterations)
+
+
+def test_a_password_of_nothing_is_none() -> None:
+    with pytest.raises(UnacceptableCredential, match="password"):
+        ScramCredential.from_salted("SCRAM-SHA-256", b"", salt=SALT, iterations=4096)
 
 
 def test_no_secret_is_printed() -> None:

@@ -125,11 +125,17 @@ def test_the_public_key_is_not_taken_for_a_shared_secret() -> None:
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "", None, 7, ["ES256"], "ES256K"])
 def test_other_algorithms_are_refused_whatever_the_signature(algorithm: object) -> None:
-    head = {"alg": algorithm} if not isinstance(algorithm, list) else {"alg": str(algorithm)}
-    signed = ".".join(b64(json.dumps(one).encode()) for one in (head, CLAIMS))
+    signed = ".".join(b64(json.dumps(one).encode()) for one in ({"alg": algorithm}, CLAIMS))
     for tail in ("", b64(b"x" * 64)):
         with pytest.raises(WebTokenRefused, match="algorithm"):
             read(f"{signed}.{tail}")
+
+
+@pytest.mark.parametrize("algorithm", [["ES256"], {}, {"ES256": 1}, None])
+def test_an_algorithm_that_is_no_text_is_refused(algorithm: object) -> None:
+    for kid in ("ES256", None):
+        with pytest.raises(WebTokenRefused, match="algorithm is no text"):
+            read(token("ES256", alg=algorithm, kid=kid))
 
 
 def test_a_key_is_used_only_as_it_says() -> None:
@@ -170,6 +176,14 @@ def test_what_a_token_demands_must_be_known() -> None:
         ({"sub": ""}, "nobody"),
         ({"sub": 7}, "nobody"),
         ({"sub": None}, "nobody"),
+        ({"sub": "half \ud800"}, "nobody"),
+        ({"iat": 2001}, "before it begins"),
+        ({"nbf": 2001}, "before it begins"),
+        ({"iat": -1}, "before 1970"),
+        ({"scope": ""}, "scopes are not words"),
+        ({"scope": ["a", " "]}, "scopes are not words"),
+        ({"scope": ["a", "b", "a"]}, "scopes are not words"),
+        ({"scope": ["a", 7]}, "scopes are not words"),
     ],
 )
 def test_what_a_token_says_must_fit_the_rules(changes: dict[str, object], reason: str) -> None:

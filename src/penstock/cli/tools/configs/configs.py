@@ -12,9 +12,11 @@ from penstock.cli.tools.configs import credentials
 from penstock.cli.tools.configs import quotas as configs_quotas
 from penstock.cli.tools.configs import resources as configs_resources
 from penstock.cli.tools.configs.entities import QUOTA_TYPES, Entity, entities_of
+from penstock.cli.tools.configs.shown_words import shown
 from penstock.client.admin import Admin
+from penstock.client.errors import ClientError
 from penstock.config.properties import read_properties
-from penstock.errors import CommandError
+from penstock.errors import CommandError, ProtocolError
 
 
 def main(argv: Sequence[str]) -> int:
@@ -23,8 +25,10 @@ def main(argv: Sequence[str]) -> int:
     entities = _checked(parser, options)
     if _is_for_zookeeper(options, entities) and _alter_stored(options, entities[0]):
         return 0
-    opening = f"Error while executing config command with args '{' '.join(argv)}': "
-    with admin_of(parser, options) as admin, told_after(opening, words=str):
+    opening = f"Error while executing config command with args '{' '.join(shown(argv))}': "
+    # What this tool refuses by itself is told as it is, as by Kafka's.
+    refusals = (ProtocolError, ClientError)
+    with admin_of(parser, options) as admin, told_after(opening, errors=refusals, words=str):
         of_quotas = entities[0].type in QUOTA_TYPES
         if options.describe and of_quotas:
             configs_quotas.describe(admin, entities)
@@ -78,7 +82,10 @@ def parse_added(text: str) -> dict[str, str]:
     for word in re.split(r",(?=[^\]]*(?:\[|$))", text):
         key, equals, value = word.partition("=")
         if not equals or not key.strip():
-            raise CommandError(f"Invalid entity config: {word!r} is not of the form key=value.")
+            raise CommandError(  # Without the word, which may be a piece of a password.
+                "Invalid entity config: all configs to be added must be in the format "
+                '"key=val" or "key=[val1,val2]" to group values which contain commas.'
+            )
         value = value.strip()
         if value.startswith("[") and value.endswith("]"):
             value = value[1:-1]

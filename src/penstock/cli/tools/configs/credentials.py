@@ -56,4 +56,9 @@ def parse_credential(mechanism: str, value: str) -> NewScramCredential:
             f"{mechanism} must be written as [iterations=8192,password=...]: no password is found."
         )
     iterations = int(match[1]) if match[1] else ITERATIONS_MIN
+    if iterations < ITERATIONS_MIN:
+        raise CommandError(
+            f"Iterations {iterations} is less than the minimum {ITERATIONS_MIN} required for "
+            f"{mechanism}"
+        )
     return NewScramCredential(mechanism=mechanism, password=match[2], iterations=iterations)

@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from penstock.cli.bootstrap import add_bootstrap, add_command_config, admin_of
 from penstock.cli.parser import ToolParser
@@ -24,7 +25,18 @@ from penstock.security.acls.rules import (
     ResourcePattern,
     word_of,
 )
+from penstock.security.principals import PrincipalUnreadable
 
+_OPENING: Final = "Error while executing ACL command: "
+_ONE_SERVER: Final = "one of --bootstrap-server or --bootstrap-controller must be specified"
+# By option: what cannot stand beside it.
+_OF_RULES: Final = ("allow-host", "allow-principal", "deny-host", "deny-principal")
+_FOREIGN: Final[Mapping[str, Sequence[str]]] = {
+    "list": ("producer", "consumer", *_OF_RULES),
+    "producer": ("operation", "deny-principal", "deny-host"),
+    "consumer": ("operation", "deny-principal", "deny-host"),
+}
+_OF_CONTROLLER: Final = "As --bootstrap-server: each broker passes on what is the controller's."
 Rules = dict[ResourceFilter, list[AccessControlEntry]]
 T, G, C, X = (
     AclResourceType.TOPIC,
@@ -37,8 +49,11 @@ T, G, C, X = (
 def main(argv: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse(argv)
-    _check(parser, options)
-    with admin_of(parser, options) as admin, told_after("Error while executing ACL command: "):
+    with told_after(_OPENING):
+        _check(parser, options)
+    # A broker does here what Kafka's controllers are asked for.
+    options.bootstrap_server = options.bootstrap_server or options.bootstrap_controller
+    with admin_of(parser, options) as admin, told_after(_OPENING):
         if options.add:
             _add(admin, options)
         elif options.remove:
@@ -50,8 +65,6 @@ def main(argv: Sequence[str]) -> int:
 
 def _add(admin: Admin, options: argparse.Namespace) -> None:
     for resource, entries in _wanted(options).items():
-        if resource.pattern not in (PatternType.LITERAL, PatternType.PREFIXED):
-            raise CommandError("A '--resource-pattern-type' value of 'any' or 'match' cannot add.")
         pattern = ResourcePattern(resource.type, resource.name or "", resource.pattern)
         new = _without_known(admin, resource, pattern, entries)
         if new:
@@ -158,16 +171,7 @@ def _lines(entries: Iterable[AccessControlEntry]) -> str:
 def _wanted(options: argparse.Namespace) -> Rules:
     if options.producer or options.consumer:
         return _of_roles(options)
-    operations = [_operation(word) for word in options.operation or ["All"]]
-    resources = _resources(options)
-    for resource in resources:
-        _check_operations(resource.type, operations)
-    entries = _entries(options, operations)
-    if options.add and not entries:
-        raise CommandError(
-            "You must specify one of: --allow-principal, --deny-principal when trying to add ACLs."
-        )
-    return dict.fromkeys(resources, entries)
+    return dict.fromkeys(_resources(options), _entries(options, _operations(options)))
 
 
 def _of_roles(options: argparse.Namespace) -> Rules:
@@ -222,8 +226,8 @@ def _resources(options: argparse.Namespace) -> list[ResourceFilter]:
         for kind, names in named
         for name in names
     ]
-    if options.cluster:
-        found.append(ResourceFilter(type=C, name=CLUSTER_NAME, pattern=PatternType.LITERAL))
+    if options.cluster and pattern is PatternType.LITERAL:
+        found.append(ResourceFilter(type=C, name=CLUSTER_NAME, pattern=pattern))
     return found
 
 
@@ -241,57 +245,97 @@ def _pattern_type(options: argparse.Namespace) -> PatternType:
     number = words.get(str(options.resource_pattern_type).lower())
     if number is None:
         raise CommandError(
-            f"Invalid resource-pattern-type {options.resource_pattern_type}: write "
-            f"{', '.join(words)}."
+            f"Cannot parse argument '{options.resource_pattern_type}' of option "
+            f"resource-pattern-type: write {', '.join(words)}"
         )
     return PatternType(number)
 
 
+def _operations(options: argparse.Namespace) -> list[AclOperation]:
+    return [_operation(word) for word in options.operation or ["All"]]
+
+
 def _operation(word: str) -> AclOperation:
+    """UNKNOWN for what is none; no resource has that one."""
     wanted = word.replace("_", "").lower()
-    for operation in AclOperation:
-        is_word = word_of(operation).lower() == wanted
-        if is_word and operation not in (AclOperation.UNKNOWN, AclOperation.ANY):
-            return operation
-    raise CommandError(f"{word} is not an operation.")
-
-
-def _check_operations(kind: AclResourceType, operations: Iterable[AclOperation]) -> None:
-    allowed = {*SUPPORTED[kind], AclOperation.ALL}
-    wrong = [operation for operation in operations if operation not in allowed]
-    if wrong:
-        raise CommandError(
-            f"ResourceType {kind.name} only supports operations "
-            f"[{', '.join(one.name for one in sorted(allowed))}]"
-        )
+    words = {word_of(operation).lower(): operation for operation in AclOperation}
+    return words.get(wanted, AclOperation.UNKNOWN)
 
 
 # The command line
 
 
 def _check(parser: ToolParser, options: argparse.Namespace) -> None:
+    """Refuse what Kafka's tool refuses, in its order and its words."""
+    if options.bootstrap_server and options.bootstrap_controller:
+        parser.error(f"Only {_ONE_SERVER}")
     if [options.add, options.remove, options.list].count(True) != 1:
         parser.error("Command must include exactly one action: --list, --add, --remove. ")
-    if options.list:
-        return
-    if not _resources(options):
+    for option, foreign in _FOREIGN.items():
+        _refuse_together(parser, options, option, foreign)
+    _check_roles(parser, options)
+    for principal in (*options.allow_principal, *options.deny_principal, *options.principal):
+        if ":" not in principal:
+            raise PrincipalUnreadable(principal)
+    if not options.list:
+        _check_change(parser, options)
+
+
+def _refuse_together(
+    parser: ToolParser, options: argparse.Namespace, option: str, foreign: Iterable[str]
+) -> None:
+    for other in foreign if getattr(options, option) else ():
+        if getattr(options, other.replace("-", "_")):
+            parser.error(f'Option "[{option}]" can\'t be used with option "[{other}]"')
+
+
+def _check_roles(parser: ToolParser, options: argparse.Namespace) -> None:
+    if options.principal and not options.list:
+        parser.error("The --principal option is only available if --list is set")
+    if options.producer and not options.topic:
+        parser.error("With --producer you must specify a --topic")
+    if options.idempotent and not options.producer:
+        parser.error("The --idempotent option is only available if --producer is set")
+    is_of_others = bool(options.cluster or options.transactional_id) and not options.producer
+    if options.consumer and (not options.topic or not options.group or is_of_others):
+        parser.error(
+            "With --consumer you must specify a --topic and a --group and no --cluster or "
+            "--transactional-id option should be specified."
+        )
+
+
+def _check_change(parser: ToolParser, options: argparse.Namespace) -> None:
+    resources, pattern = _resources(options), _pattern_type(options)
+    if not resources:
         parser.error(
             "You must provide at least one resource: --topic <topic> or --cluster or --group "
             "<group> or --delegation-token <Delegation Token ID>"
         )
-    if options.producer and not options.topic:
-        parser.error("With --producer you must specify a --topic")
-    if options.consumer and not (options.topic and options.group):
-        parser.error("With --consumer you must specify a --topic and a --group")
-    if options.idempotent and not options.producer:
-        parser.error("The --idempotent option is only available if --producer is set")
+    if options.add and pattern not in (PatternType.LITERAL, PatternType.PREFIXED):
+        parser.error(
+            f"A '--resource-pattern-type' value of '{pattern.name}' is not valid when adding acls."
+        )
+    if options.add and not (options.allow_principal or options.deny_principal):
+        parser.error(
+            "You must specify one of: --allow-principal, --deny-principal when trying to add ACLs."
+        )
+    operations = _operations(options)
+    if AclOperation.ANY in operations:
+        raise CommandError("operation must not be ANY")
+    for kind in dict.fromkeys(resource.type for resource in resources):
+        allowed = sorted({*SUPPORTED[kind], AclOperation.ALL})
+        if not set(operations) <= set(allowed):
+            names = ", ".join(one.name for one in allowed)
+            parser.error(f"ResourceType {kind.name} only supports operations [{names}]")
 
 
 def _parser() -> ToolParser:
     parser = ToolParser("kafka-acls", "This tool helps to manage acls on kafka.")
+    parser.missing = _ONE_SERVER.capitalize()
     add_bootstrap(parser)
     add_command_config(parser)
     flag, option = parser.flag, parser.add_argument
+    option("--bootstrap-controller", metavar="controller to connect to", help=_OF_CONTROLLER)
     flag("add", "Indicates you are trying to add ACLs.")
     flag("remove", "Indicates you are trying to remove ACLs.")
     flag("list", "List ACLs for the specified resource, use --topic <topic> or --group <group>.")

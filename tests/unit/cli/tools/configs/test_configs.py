@@ -31,7 +31,7 @@ def test_brackets_hold_together_what_commas_would_split(text: str, added: dict[s
 
 
 def test_an_addition_without_a_value_is_told() -> None:
-    with pytest.raises(CommandError, match="'b' is not of the form key=value"):
+    with pytest.raises(CommandError, match='must be in the format "key=val"'):
         parse_added("a=1,b")
 
 

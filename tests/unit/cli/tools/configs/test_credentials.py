@@ -26,6 +26,12 @@ def test_a_credential_without_a_password_is_told_without_what_was_written(text: 
         parse_credential("SCRAM-SHA-256", text)
 
 
+def test_too_few_rounds_are_refused_before_a_broker_is_asked() -> None:
+    words = "Iterations 100 is less than the minimum 4096 required for SCRAM-SHA-512"
+    with pytest.raises(CommandError, match=words):
+        parse_credential("SCRAM-SHA-512", "iterations=100,password=x")
+
+
 def test_credentials_are_told_from_quotas() -> None:
     assert is_credential("SCRAM-SHA-512") and not is_credential("producer_byte_rate")
 

@@ -4,7 +4,7 @@ import pytest
 
 from penstock.cli.tools.security import acls
 from penstock.cli.tools.security.acls import entry_text, filter_text, pattern_text
-from penstock.errors import CommandError
+from penstock.errors import PenstockError
 from penstock.security.acls.rules import (
     AccessControlEntry,
     AclOperation,
@@ -65,31 +65,93 @@ def test_a_producer_and_a_consumer_get_what_they_need() -> None:
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--add", "--topic", "t"], "You must specify one of"),
-        (["--add", "--topic", "t", "--operation", "Zork", *WHO], "Zork is not an operation"),
-        (["--add", "--group", "g", "--operation", "Write", *WHO], "GROUP only supports"),
-        (["--add", "--topic", "t", "--resource-pattern-type", "x", *WHO], "Invalid resource-pat"),
+        (["--add", "--topic", "t", "--operation", "Any", *WHO], "operation must not be ANY"),
+        (
+            ["--add", "--topic", "t", "--resource-pattern-type", "x", *WHO],
+            "Cannot parse argument 'x' of option resource-pattern-type",
+        ),
+        (["--add", "--topic", "t", "--allow-principal", "a"], "principalName but got a"),
+        (["--list", "--principal", "a"], "principalName but got a"),
     ],
 )
 def test_what_cannot_be_meant_is_told(argv: list[str], words: str) -> None:
-    with pytest.raises(CommandError, match=words):
+    with pytest.raises(PenstockError, match=words):
         wanted(*argv)
+
+
+NO_RESOURCE = "You must provide at least one resource"
+OF_CONSUMERS = (
+    "With --consumer you must specify a --topic and a --group and no --cluster or "
+    "--transactional-id option should be specified."
+)
+LITERAL_CLUSTER = ["--cluster", "--resource-pattern-type", "prefixed"]
 
 
 @pytest.mark.parametrize(
-    "argv",
+    ("argv", "words"),
     [
-        [],
-        ["--add", "--list"],
-        ["--add", *WHO],
-        ["--add", "--producer", "--group", "g", *WHO],
-        ["--add", "--consumer", "--topic", "t", *WHO],
-        ["--add", "--topic", "t", "--idempotent", *WHO],
+        (["--topic", "t"], "Command must include exactly one action: --list, --add, --remove."),
+        (["--add", "--list"], "Command must include exactly one action"),
+        (["--add", *WHO], NO_RESOURCE),
+        (["--remove"], NO_RESOURCE),
+        (["--add", *LITERAL_CLUSTER, *WHO], NO_RESOURCE),
+        (["--add", "--topic", "t"], "You must specify one of: --allow-principal, --deny-princ"),
+        (["--add", "--producer", "--group", "g", *WHO], "With --producer you must specify a --to"),
+        (["--add", "--consumer", "--topic", "t", *WHO], OF_CONSUMERS),
+        (
+            ["--add", "--consumer", "--topic", "t", "--group", "g", "--cluster", *WHO],
+            OF_CONSUMERS,
+        ),
+        (["--add", "--topic", "t", "--idempotent", *WHO], "The --idempotent option is only avai"),
+        (["--add", "--topic", "t", "--principal", "User:a"], "The --principal option is only"),
+        (
+            ["--add", "--producer", "--topic", "t", "--operation", "Read", *WHO],
+            'Option "[producer]" can\'t be used with option "[operation]"',
+        ),
+        (
+            ["--add", "--consumer", "--topic", "t", "--deny-principal", "User:d"],
+            'Option "[consumer]" can\'t be used with option "[deny-principal]"',
+        ),
+        (
+            ["--list", "--topic", "t", *WHO],
+            'Option "[list]" can\'t be used with option "[allow-principal]"',
+        ),
+        (
+            ["--list", "--producer", "--topic", "t"],
+            'Option "[list]" can\'t be used with option "[producer]"',
+        ),
+        (
+            ["--add", "--topic", "t", "--resource-pattern-type", "match", *WHO],
+            "A '--resource-pattern-type' value of 'MATCH' is not valid when adding acls.",
+        ),
+        (
+            ["--add", "--group", "g", "--operation", "Write", *WHO],
+            "ResourceType GROUP only supports operations [ALL, READ, DELETE, DESCRIBE,",
+        ),
+        (
+            ["--add", "--topic", "t", "--operation", "Zork", *WHO],
+            "ResourceType TOPIC only supports operations [ALL, READ,",
+        ),
+        (
+            ["--list", "--bootstrap-server", "a:1", "--bootstrap-controller", "a:2"],
+            "Only one of --bootstrap-server or --bootstrap-controller must be specified",
+        ),
     ],
 )
-def test_a_wrong_command_line_is_refused(argv: list[str]) -> None:
+def test_a_wrong_command_line_is_refused_in_the_words_of_kafka(
+    argv: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         wanted(*argv)
+    assert capsys.readouterr().err.startswith(words)
+
+
+def test_a_server_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        acls.main(["--list"])
+    assert capsys.readouterr().err.startswith(
+        "One of --bootstrap-server or --bootstrap-controller must be specified"
+    )
 
 
 def test_rules_are_printed_as_java_prints_them() -> None:
