@@ -76,7 +76,7 @@ class HoldBack(RecordStep):
         return (state.timer,)
 
     def row(
-        self, key: Any, state: Any, parents: Callable[[], tuple[Stamped | None, ...]]
+        self, key: Any, state: Any, clock: Any, parents: Callable[[], tuple[Stamped | None, ...]]
     ) -> Stamped | None:
         """The row as those behind the buffer know it."""
         held: HeldBack | None = state

@@ -12,8 +12,10 @@ from penstock.streams.steps.user import Processor, UserStep, UserStore
 from penstock.streams.tasks.holding import Held, hold
 from penstock.streams.tasks.memory import MemoryStore, StateMemory, StepMemory
 from penstock.streams.values.records import Stamped, StreamRecord
+from penstock.streams.words.kafka_words import KafkaWords
 
 Taker = Callable[[StreamRecord], None]  # What takes a record at a node.
+NEVER_MS = 2**63 - 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,9 +28,13 @@ class Punctuation:
     punctuator: Callable[[int], None]
     due_ms: int
 
+    def cancel(self) -> None:
+        """Call it no more. Its place stays, for a host keeps the times by place."""
+        self.due_ms = NEVER_MS
+
 
 @dataclass(slots=True)
-class TaskContext:
+class TaskContext(KafkaWords):
     """A user's processor's way to its task."""
 
     task: "Task"
@@ -53,20 +59,22 @@ class TaskContext:
             raise KeyError(f"Processor {self.node.name} has no access to StateStore {name}")
         return self.task.user_stores[name]
 
-    def schedule(self, interval_ms: int, kind: str, punctuator: Callable[[int], None]) -> None:
+    def schedule(
+        self, interval_ms: int, kind: str, punctuator: Callable[[int], None]
+    ) -> Punctuation:
         """Call at every interval of `stream` time or of the `wall` clock."""
         if kind not in ("stream", "wall"):
             raise ValueError(f"{kind!r} is neither stream time nor wall clock")
         due_ms = self.task.wall_clock_ms + interval_ms if kind == "wall" else 0
-        self.task.punctuations.append(
-            Punctuation(
-                node=self.node.name,
-                interval_ms=interval_ms,
-                kind=kind,
-                punctuator=punctuator,
-                due_ms=due_ms,
-            )
+        punctuation = Punctuation(
+            node=self.node.name,
+            interval_ms=interval_ms,
+            kind=kind,
+            punctuator=punctuator,
+            due_ms=due_ms,
         )
+        self.task.punctuations.append(punctuation)
+        return punctuation
 
     @property
     def stream_time_ms(self) -> int:
@@ -123,7 +131,7 @@ class Task:
     def punctuate(self, kind: str) -> None:
         """Call the punctuators that are due, each at most once for now."""
         now_ms = self.stream_time_ms if kind == "stream" else self.wall_clock_ms
-        for one in self.punctuations:
+        for one in tuple(self.punctuations):
             if one.kind != kind or now_ms < 0:
                 continue
             if one.due_ms <= now_ms:
@@ -169,11 +177,13 @@ class Task:
         node = self.topology.by_name[name]
         if key is None:
             return None
-        state = None
+        state = clock = None
         if node.state is not None:
-            state = self.memory(node.state).state(_key_bytes(node, key))
+            memory = self.memory(node.state)
+            state = memory.state(_key_bytes(node, node.step.held_under(key)))
+            clock = memory.clock
         return node.step.row(
-            key, state, lambda: tuple(self.row(parent, key) for parent in node.rows_of)
+            key, state, clock, lambda: tuple(self.row(parent, key) for parent in node.rows_of)
         )
 
     def _sends(self, name: str) -> tuple[Taker, ...]:

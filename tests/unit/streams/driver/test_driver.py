@@ -108,9 +108,10 @@ def test_what_is_not_there_is_refused_by_name() -> None:
         driver.store("sums")
 
 
-def test_a_record_before_the_epoch_is_dropped() -> None:
+def test_a_record_before_the_epoch_is_refused_as_in_a_stage() -> None:
     driver = TestDriver(word_count())
-    driver.pipe_input("lines", None, "word", -1)
+    with pytest.raises(SerdeError, match="timestamp of a record, -1, is negative"):
+        driver.pipe_input("lines", None, "word", -1)
     assert driver.read_all("counts-out") == []
     assert driver.stream_time_ms == -1
 
