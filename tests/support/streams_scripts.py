@@ -34,8 +34,10 @@ from penstock.streams import (
     TimeWindows,
 )
 
-Step = tuple[str, ...]  # ("P", topic, key, value, time) or ("W", milliseconds); "~" is null.
-Answer = tuple[str, str, int]  # Key and value in hex, time.
+# ("P", topic, key, value, time) or ("W", milliseconds), where "~" is null; ("N", ...) is a record
+# with a header, whose value comes last.
+Step = tuple[str, ...]
+Answer = tuple[str | int, ...]  # Key and value in hex, time, and the values of headers.
 
 
 class Summing(Processor):
@@ -516,6 +518,11 @@ def random_script(name: str, seed: int, *, length: int = 30) -> list[Step]:
     return script
 
 
+def with_headers(script: list[Step]) -> list[Step]:
+    """The same records, each with its number as a header."""
+    return [("N", *s[1:], str(n)) if s[0] == "P" else s for n, s in enumerate(script)]
+
+
 def played(name: str, script: list[Step]) -> list[Answer]:
     """What our test driver writes to `out`."""
     topology = built(name)
@@ -527,12 +534,14 @@ def played(name: str, script: list[Step]) -> list[Answer]:
             driver.advance_wall_clock(int(step[1]))
         else:
             key, value = (None if word == "~" else word for word in step[2:4])
-            driver.pipe_input(step[1], key, value, int(step[4]))
+            headers = tuple(("n", word.encode()) for word in step[5:])
+            driver.pipe_input(step[1], key, value, int(step[4]), headers)
     return [
         (
             hex_of(sink.key_serde.serialize(record.key)),
             hex_of(sink.value_serde.serialize(record.value)),
             record.timestamp_ms,
+            *(hex_of(value) for _, value in record.headers),
         )
         for record in driver.read_all("out")
     ]

@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.stream.Collectors;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
@@ -34,7 +36,8 @@ import org.apache.kafka.streams.test.TestRecord;
 
 /**
  * Kafka Streams' answers to scripts. Reads from a file: "T topology", then "P topic key value time" (~ is
- * null) or "W milliseconds", then "E"; prints "O key value time" in hex for each record of the topic `out`, and "E".
+ * null), the same with "N" and the value of a header behind it, or "W milliseconds", then "E"; prints
+ * "O key value time headers" in hex for each record of the topic `out`, and "E".
  * "D topology" prints the description.
  */
 public class StreamsJudge {
@@ -51,7 +54,7 @@ public class StreamsJudge {
             switch (words[0]) {
                 case "D": out.append(topology(words[1]).describe().toString()).append("E\n"); break;
                 case "T": driver = new TopologyTestDriver(topology(words[1]), config(state), Instant.ofEpochMilli(0)); break;
-                case "P": pipe(driver, words); break;
+                case "P": case "N": pipe(driver, words); break;
                 case "W": driver.advanceWallClockTime(Duration.ofMillis(Long.parseLong(words[1]))); break;
                 case "E": print(driver, out); driver.close(); break;
                 default: throw new IllegalArgumentException(line);
@@ -75,7 +78,9 @@ public class StreamsJudge {
 
     static void pipe(TopologyTestDriver driver, String[] words) {
         TestInputTopic<String, String> topic = driver.createInputTopic(words[1], new StringSerializer(), new StringSerializer());
-        topic.pipeInput(text(words[2]), text(words[3]), Long.parseLong(words[4]));
+        RecordHeaders headers = new RecordHeaders();
+        if (words[0].equals("N")) headers.add("n", words[5].getBytes());
+        topic.pipeInput(new TestRecord<>(text(words[2]), text(words[3]), headers, Long.parseLong(words[4])));
     }
 
     static String text(String word) {
@@ -85,7 +90,9 @@ public class StreamsJudge {
     static void print(TopologyTestDriver driver, StringBuilder out) {
         TestOutputTopic<byte[], byte[]> topic = driver.createOutputTopic("out", new ByteArrayDeserializer(), new ByteArrayDeserializer());
         for (TestRecord<byte[], byte[]> record : topic.readRecordsToList()) {
-            out.append("O ").append(hex(record.key())).append(' ').append(hex(record.value())).append(' ').append(record.timestamp()).append('\n');
+            out.append("O ").append(hex(record.key())).append(' ').append(hex(record.value())).append(' ').append(record.timestamp());
+            for (Header header : record.headers()) out.append(' ').append(hex(header.value()));
+            out.append('\n');
         }
         out.append("E\n");
     }

@@ -13,7 +13,13 @@ from penstock.streams.steps.user import UserStore
 from penstock.streams.tasks.memory import StepMemory
 from penstock.streams.tasks.queues import TopicQueues
 from penstock.streams.tasks.task import Task
-from penstock.streams.values.records import Headers, Stamped, StreamRecord, TimeWindow, Windowed
+from penstock.streams.values.records import (
+    Headers,
+    Stamped,
+    StreamRecord,
+    TimeWindow,
+    Windowed,
+)
 from penstock.streams.values.serdes import Serde, SerdeError
 from penstock.streams.words.kafka_words import KafkaWords
 
@@ -118,8 +124,7 @@ class TestDriver(KafkaWords):
             self._taken[topic] = offset + 1
             for source in self._readers(topic):
                 read = self._read(source, topic, record)
-                taken_in = read if source.intake is None else source.intake(read, 0, offset)
-                self._task.process(source, taken_in)
+                self._task.process(source, source.taken_in(read, 0, offset))
             self._task.punctuate("stream")
 
     def _readers(self, topic: str) -> list[PlanNode]:

@@ -30,7 +30,7 @@ REASONS: Mapping[str, str] = {
     "deserialization.exception.handler": _DEAD_LETTERS,
     "dsl.store.format": _STATE,
     "dsl.store.suppliers.class": _STATE,
-    "ensure.explicit.internal.resource.naming": "give operations name=... and store=...",
+    "ensure.explicit.internal.resource.naming": "each operation takes a name, and a store",
     "group.protocol": _NO_GROUP,
     "max.task.idle.ms": _BATCHES,
     "max.warmup.replicas": "there are no standbys: a stage goes on from its checkpoint",

@@ -64,8 +64,8 @@ class RecordStep:
         """The timers that are due, in order, and the clock afterwards."""
         return [], clock
 
-    def fire(self, timer: Timer, state: Any, clock: Any) -> Yielded:
-        """Work on a timer that is due."""
+    def fire(self, timer: Timer, state: Any, clock: Any, cause: StreamRecord) -> Yielded:
+        """Work on a timer that is due, because of the record that made it so."""
         return Yielded(state=state, clock=clock)
 
     def timers_of(self, state: Any) -> tuple[Timer, ...]:

@@ -50,6 +50,8 @@ class TaskContext(KafkaWords):
                 f"{self.node.name} sends the key {record.key!r} for {taken.key!r}: process_values "
                 "keeps keys, process may change them."
             )
+        if record.timestamp_ms < 0:
+            raise ValueError(f"{self.node.name} sends a record of the time {record.timestamp_ms}")
         self.task.forward(self.node, record)
 
     def store(self, name: str) -> UserStore:
@@ -258,7 +260,7 @@ class Task:
         due, memory.clock = node.step.sweep(memory.clock, record, memory.timers)
         for timer in due:
             key, state = memory.entry(timer.key)
-            yielded = node.step.fire(timer, state, memory.clock)
+            yielded = node.step.fire(timer, state, memory.clock, record)
             memory.clock = yielded.clock
             memory.put(timer.key, key, yielded.state, yielded.timers)
             self._send(node, yielded)
