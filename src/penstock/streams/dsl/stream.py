@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from penstock.streams.columns.expression import Column
 from penstock.streams.columns.resolve import RecordType, TypedColumn
 from penstock.streams.dsl.arguments import function as check_function
 from penstock.streams.dsl.arguments import kind_of, member, of_value, processor, topic_names
+from penstock.streams.dsl.branched import BranchedKStream
 from penstock.streams.dsl.global_table import GlobalKTable
 from penstock.streams.dsl.grouped import GroupedStream
 from penstock.streams.dsl.join_names import join_names
@@ -586,52 +587,3 @@ def read_topics(
         intake=intake,
     )
     return KStream(graph, graph.add(source).name, key, value)
-
-
-@dataclass(slots=True)
-class BranchedKStream(KafkaWords, Generic[K, V]):
-    """The branches of a split; a record goes to the first whose predicate takes it."""
-
-    stream: KStream[K, V]
-    draft: NodeDraft
-    predicates: list[Callable[[Any, Any], bool]]
-    made: dict[str, KStream[K, V]] = field(default_factory=dict)
-    is_whole: bool = False  # It has a default branch.
-
-    def branch(
-        self, predicate: Callable[[K, V], bool], *, name: str | None = None
-    ) -> "BranchedKStream[K, V]":
-        """One more branch."""
-        if self.is_whole:
-            raise TopologyError("no branch can follow the default branch, which takes all")
-        self._add(predicate, name or str(len(self.draft.branches) + 1))
-        return self
-
-    def default_branch(self, *, name: str | None = None) -> dict[str, KStream[K, V]]:
-        """The branch of the records that no predicate took; all branches by name."""
-        if self.is_whole:
-            raise TopologyError("the split has its default branch already")
-        self._add(lambda key, value: True, name or "0")
-        self.is_whole = True
-        return self.made
-
-    def no_default_branch(self) -> dict[str, KStream[K, V]]:
-        """Drop what no predicate took; all branches by name."""
-        return self.made
-
-    def _add(self, predicate: Callable[[K, V], bool], suffix: str) -> None:
-        check_function(predicate, 2, "the predicate of a branch")
-        self.stream.graph.number += 1  # Kafka Streams draws a number here and does not use it.
-        child = NodeDraft(
-            name=self.draft.name + suffix, parents=[self.draft.name], make=lambda d: PassOn()
-        )
-        self.stream.graph.add(child)
-        self.draft.branches.append(child.name)
-        self.predicates.append(predicate)
-        self.made[child.name] = KStream(
-            self.stream.graph,
-            child.name,
-            self.stream.key_serde,
-            self.stream.value_serde,
-            self.stream.is_rekeyed,
-        )

@@ -45,7 +45,8 @@ CLASSES: Mapping[str, str] = {
     **dict.fromkeys(("ReadOnlySessionStore",), _FOLLOW),
     **dict.fromkeys(("Serdes",), _SERDES),
     "AutoOffsetReset": "auto.offset.reset of the application says where inputs begin.",
-    "BufferConfig": "table.suppress_until_time_limit(ms, records_max=..., emits_when_full=...).",
+    "BufferConfig": "table.suppress_until_time_limit(ms, records_max=..., emits_when_full=...); "
+    "nothing counts bytes.",
     "Cancellable": "it is what schedule returns.",
     "DslStoreSuppliers": "state lies in Spark's checkpoint and in a changelog, whatever it is of.",
     "KeyValue": "a pair is a tuple of two.",

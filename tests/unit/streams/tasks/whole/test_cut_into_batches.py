@@ -19,6 +19,14 @@ from tests.support.streams_scripts import (
     random_script,
 )
 
+from penstock.streams import (
+    JSON,
+    STRING,
+    Processor,
+    ProcessorContext,
+    StreamRecord,
+    StreamsBuilder,
+)
 from penstock.streams.tasks.holding import held_nodes
 
 SEEDS = range(200 if IS_LONG else 4)
@@ -113,3 +121,28 @@ def test_a_row_that_loses_its_foreign_key_loses_its_result_whatever_comes_behind
         host.put("a", b"row", None if value is None else value.encode(), at_ms)
     host.run()
     assert host.table("out") == {}
+
+
+class Thrice(Processor):
+    """Tells the stream's time at most three times, which its store counts."""
+
+    def init(self, context: ProcessorContext) -> None:
+        self.context, self.told = context, context.store("told")
+        self.ticking = context.schedule(10, "stream", self.tick)
+
+    def tick(self, now_ms: int) -> None:
+        count = (self.told.get("times") or 0) + 1
+        self.told.put("times", count)
+        self.context.forward(StreamRecord(key="now", value=str(now_ms), timestamp_ms=now_ms))
+        if count == 3:
+            self.ticking.cancel()
+
+
+def test_a_punctuator_that_was_cancelled_stays_so_in_later_batches() -> None:
+    builder = StreamsBuilder(value=STRING).add_state_store("told", value=JSON)
+    builder.stream("in").process(Thrice, "told").to("out")
+    host = ListHost(builder.build())
+    for at_ms in range(5, 100, 10):
+        host.put("in", b"k", b"v", at_ms)
+        host.run()
+    assert [record.value for record in host.written("out")] == [b"5", b"15", b"25"]
