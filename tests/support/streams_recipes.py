@@ -205,11 +205,14 @@ def _join_sessions(b: StreamsBuilder) -> None:
     one.join(b.stream("b"), join, near(5, 3)).to("out")
 
 
+def adds_third(key: Any, value: Any, total: Any) -> Any:
+    return None if value == "3" else f"{total}c{value}"
+
+
 def _cogroup_three(b: StreamsBuilder) -> None:
     both = b.stream("a").group_by_key().cogroup(lambda k, v, t: f"{t}a{v}")
     both = both.cogroup(b.stream("b").group_by(group), lambda k, v, t: f"{t}b{v}")
-    third = b.stream("c").group_by(group, name="third")
-    both = both.cogroup(third, lambda k, v, t: None if v == "3" else f"{t}c{v}")
+    both = both.cogroup(b.stream("c").group_by(group, name="third"), adds_third)
     table = both.aggregate(lambda: "#").filter(lambda k, v: len(v) < 20)
     table.to_stream().to("out")
 

@@ -484,6 +484,8 @@ MORE_TOMBSTONES = {
     "foreign_self",
     "foreign_views",
 }
+# Where the functions of the topologies are, for they travel to workers by value.
+MODULES = ("tests.support.streams_functions", "tests.support.streams_recipes", __name__)
 # What is held for a batch here is only looked up, and sent nowhere.
 LOOKED_UP = {"own_count"}
 # Their punctuators also go by the clock.
