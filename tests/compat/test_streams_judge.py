@@ -10,6 +10,7 @@ from tests.support.streams_scripts import (
     built,
     played,
     random_script,
+    with_headers,
 )
 
 SCRIPTS, SCRIPTS_LONG = 3, 500
@@ -20,6 +21,14 @@ def test_all_operators_give_the_records_tombstones_and_times_of_kafka_streams(
     tmp_path: Path,
 ) -> None:
     scripts = [(name, random_script(name, seed)) for name in TOPOLOGIES for seed in range(SCRIPTS)]
+    answers = judged(scripts, tmp_path / "scripts.txt")
+    for (name, script), answer in zip(scripts, answers, strict=True):
+        assert played(name, script) == answer, (name, script)
+
+
+@pytest.mark.kafka
+def test_all_operators_give_the_headers_of_kafka_streams(tmp_path: Path) -> None:
+    scripts = [(n, with_headers(random_script(n, seed))) for n in TOPOLOGIES for seed in (71, 72)]
     answers = judged(scripts, tmp_path / "scripts.txt")
     for (name, script), answer in zip(scripts, answers, strict=True):
         assert played(name, script) == answer, (name, script)

@@ -26,8 +26,8 @@ def judged(scripts: list[tuple[str, list[Step]]], file: Path) -> list[list[Answe
         if line == "E":
             answers.append([])
         else:
-            _, key, value, at_ms = line.split(" ")
-            answers[-1].append((key, value, int(at_ms)))
+            _, key, value, at_ms, *headers = line.split(" ")
+            answers[-1].append((key, value, int(at_ms), *headers))
     return answers[:-1]
 
 

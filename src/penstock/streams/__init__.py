@@ -23,7 +23,6 @@ from penstock.streams.columns.expression import Column, coalesce, col, concat, l
 from penstock.streams.driver.driver import TestDriver
 from penstock.streams.dsl.builder import StreamsBuilder
 from penstock.streams.dsl.global_table import GlobalKTable
-from penstock.streams.dsl.kafka_words import option_sentence
 from penstock.streams.dsl.stream import KStream
 from penstock.streams.dsl.table import KTable
 from penstock.streams.plan.graph import TopologyError
@@ -51,6 +50,7 @@ from penstock.streams.values.windows import (
     TimeWindows,
     WindowError,
 )
+from penstock.streams.words.kafka_words import option_sentence
 
 if TYPE_CHECKING:
     from penstock.streams.following.follower import StoreFollower

@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.stream.Collectors;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
@@ -19,7 +21,11 @@ import org.apache.kafka.streams.TestOutputTopic;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.TopologyTestDriver;
 import org.apache.kafka.streams.kstream.*;
+import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
+import org.apache.kafka.streams.processor.api.FixedKeyProcessor;
+import org.apache.kafka.streams.processor.api.FixedKeyProcessorContext;
+import org.apache.kafka.streams.processor.api.FixedKeyRecord;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -30,7 +36,8 @@ import org.apache.kafka.streams.test.TestRecord;
 
 /**
  * Kafka Streams' answers to scripts. Reads from a file: "T topology", then "P topic key value time" (~ is
- * null) or "W milliseconds", then "E"; prints "O key value time" in hex for each record of the topic `out`, and "E".
+ * null), the same with "N" and the value of a header behind it, or "W milliseconds", then "E"; prints
+ * "O key value time headers" in hex for each record of the topic `out`, and "E".
  * "D topology" prints the description.
  */
 public class StreamsJudge {
@@ -47,7 +54,7 @@ public class StreamsJudge {
             switch (words[0]) {
                 case "D": out.append(topology(words[1]).describe().toString()).append("E\n"); break;
                 case "T": driver = new TopologyTestDriver(topology(words[1]), config(state), Instant.ofEpochMilli(0)); break;
-                case "P": pipe(driver, words); break;
+                case "P": case "N": pipe(driver, words); break;
                 case "W": driver.advanceWallClockTime(Duration.ofMillis(Long.parseLong(words[1]))); break;
                 case "E": print(driver, out); driver.close(); break;
                 default: throw new IllegalArgumentException(line);
@@ -71,7 +78,9 @@ public class StreamsJudge {
 
     static void pipe(TopologyTestDriver driver, String[] words) {
         TestInputTopic<String, String> topic = driver.createInputTopic(words[1], new StringSerializer(), new StringSerializer());
-        topic.pipeInput(text(words[2]), text(words[3]), Long.parseLong(words[4]));
+        RecordHeaders headers = new RecordHeaders();
+        if (words[0].equals("N")) headers.add("n", words[5].getBytes());
+        topic.pipeInput(new TestRecord<>(text(words[2]), text(words[3]), headers, Long.parseLong(words[4])));
     }
 
     static String text(String word) {
@@ -81,7 +90,9 @@ public class StreamsJudge {
     static void print(TopologyTestDriver driver, StringBuilder out) {
         TestOutputTopic<byte[], byte[]> topic = driver.createOutputTopic("out", new ByteArrayDeserializer(), new ByteArrayDeserializer());
         for (TestRecord<byte[], byte[]> record : topic.readRecordsToList()) {
-            out.append("O ").append(hex(record.key())).append(' ').append(hex(record.value())).append(' ').append(record.timestamp()).append('\n');
+            out.append("O ").append(hex(record.key())).append(' ').append(hex(record.value())).append(' ').append(record.timestamp());
+            for (Header header : record.headers()) out.append(' ').append(hex(header.value()));
+            out.append('\n');
         }
         out.append("E\n");
     }
@@ -261,6 +272,108 @@ public class StreamsJudge {
             case "named_join_outer": b.stream("a", text).outerJoin(b.stream("b", text), JOIN, near(5, 3), StreamJoined.with(S, S, S).withStoreName("kept").withName("meet")).to("out", asText); break;
             case "foreign_key_named": b.table("a", text).join(b.table("b", text), v -> v.equals("9") ? null : "k" + v.charAt(0), JOIN, TableJoined.as("points")).mapValues(v -> v + "!").toStream().to("out", asText); break;
             case "foreign_key_left_named": b.table("a", text).leftJoin(b.table("b", text), v -> v.equals("9") ? null : "k" + v.charAt(0), JOIN, TableJoined.as("points"), Materialized.as("rows")).toStream().to("out", asText); break;
+            default: recipe(name, b, text, asText, asLong, ten, five);
+        }
+    }
+
+    /** What users write: several operations one behind the other. */
+    static void recipe(String name, StreamsBuilder b, Consumed<String, String> text, Produced<String, String> asText, Produced<String, Long> asLong, Duration ten, Duration five) {
+        switch (name) {
+            case "own_count": {
+                KStream<String, String> stream = b.stream("a", text);
+                stream.join(stream.groupByKey().count().mapValues(n -> "" + n), JOIN).to("out", asText);
+                break;
+            }
+            case "own_table": {
+                KStream<String, String> stream = b.stream("a", text);
+                KTable<String, String> table = stream.toTable(Materialized.as("own"));
+                stream.leftJoin(table, JOIN).to("out", asText);
+                break;
+            }
+            case "own_merge": {
+                KStream<String, String> stream = b.stream("a", text);
+                stream.filter((k, v) -> even(v)).merge(stream.mapValues(v -> v + "!")).merge(stream).to("out", asText);
+                break;
+            }
+            case "self_table_join": { KTable<String, String> t = b.table("a", text); t.outerJoin(t, JOIN).toStream().to("out", asText); break; }
+            case "windows_filtered_suppress": b.stream("a", text).groupByKey().windowedBy(TimeWindows.ofSizeAndGrace(ten, five)).count().filter((k, n) -> n % 2 == 0).mapValues(n -> "" + n * 10).suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded())).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), S)); break;
+            case "windows_joined": {
+                KTable<Windowed<String>, Long> one = b.stream("a", text).groupByKey().windowedBy(TimeWindows.ofSizeAndGrace(ten, five)).count();
+                KTable<Windowed<String>, Long> two = b.stream("b", text).groupByKey().windowedBy(TimeWindows.ofSizeAndGrace(ten, five)).count();
+                one.leftJoin(two, (l, r) -> l + "+" + r).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), S));
+                break;
+            }
+            case "sessions_joined": {
+                SessionWindows gap = SessionWindows.ofInactivityGapAndGrace(five, five);
+                KTable<Windowed<String>, Long> one = b.stream("a", text).groupByKey().windowedBy(gap).count();
+                KTable<Windowed<String>, Long> two = b.stream("b", text).groupByKey().windowedBy(gap).count();
+                one.outerJoin(two.filter((k, n) -> n % 2 == 1), (l, r) -> l + "+" + r).toStream().to("out", Produced.with(WindowedSerdes.sessionWindowedSerdeFrom(String.class), S));
+                break;
+            }
+            case "sliding_joined": {
+                SlidingWindows windows = SlidingWindows.ofTimeDifferenceAndGrace(five, five);
+                KTable<Windowed<String>, Long> one = b.stream("a", text).groupByKey().windowedBy(windows).count();
+                KTable<Windowed<String>, Long> two = b.stream("b", text).groupByKey().windowedBy(windows).count();
+                one.join(two, (l, r) -> l + "+" + r).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 5), S));
+                break;
+            }
+            case "windows_unkeyed": b.stream("a", text).groupBy((k, v) -> group(k, v), Grouped.with(S, S)).windowedBy(TimeWindows.ofSizeWithNoGrace(ten)).count().toStream((k, n) -> k.key() + "@" + k.window().start()).to("out", asLong); break;
+            case "windows_best": b.stream("a", text).groupByKey().windowedBy(TimeWindows.ofSizeAndGrace(ten, five)).count()
+                .groupBy((k, n) -> KeyValue.pair("" + k.window().start(), k.key() + ":" + n), Grouped.with(S, S))
+                .aggregate(() -> "", (k, v, t) -> t + "," + v, (k, v, t) -> t.replace("," + v, ""), Materialized.with(S, S)).toStream().to("out", asText); break;
+            case "windows_null": b.stream("a", text).groupByKey().windowedBy(TimeWindows.ofSizeAndGrace(ten, five).advanceBy(five)).aggregate(() -> "#", (k, v, t) -> "3".equals(v) ? null : t + v, Materialized.with(S, S)).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), S)); break;
+            case "session_null": b.stream("a", text).groupByKey().windowedBy(SessionWindows.ofInactivityGapAndGrace(five, five)).aggregate(() -> "#", (k, v, t) -> "3".equals(v) ? null : t + v, (k, l, r) -> l + r, Materialized.with(S, S)).toStream().to("out", Produced.with(WindowedSerdes.sessionWindowedSerdeFrom(String.class), S)); break;
+            case "sliding_null": b.stream("a", text).groupByKey().windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(ten, five)).aggregate(() -> "#", (k, v, t) -> "3".equals(v) ? null : t + v, Materialized.with(S, S)).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), S)); break;
+            case "sliding_groups": b.stream("a", text).groupBy(StreamsJudge::group, Grouped.with(S, S)).windowedBy(SlidingWindows.ofTimeDifferenceWithNoGrace(five)).reduce((l, r) -> l + r).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 5), S)); break;
+            case "session_grouped": b.stream("a", text).groupByKey().windowedBy(SessionWindows.ofInactivityGapWithNoGrace(five)).count().groupBy((k, n) -> KeyValue.pair(k.key(), n), Grouped.with(S, L)).reduce((t, n) -> t + n, (t, n) -> t - n).toStream().to("out", asLong); break;
+            case "session_limited": b.stream("a", text).groupByKey().windowedBy(SessionWindows.ofInactivityGapAndGrace(five, ten)).reduce((l, r) -> l + r).suppress(Suppressed.untilTimeLimit(five, Suppressed.BufferConfig.maxRecords(2))).toStream().to("out", Produced.with(WindowedSerdes.sessionWindowedSerdeFrom(String.class), S)); break;
+            case "suppress_now": b.table("a", text).suppress(Suppressed.untilTimeLimit(Duration.ZERO, Suppressed.BufferConfig.unbounded())).toStream().to("out", asText); break;
+            case "suppress_view": b.table("a", text).filter((k, v) -> even(v)).suppress(Suppressed.untilTimeLimit(five, Suppressed.BufferConfig.unbounded())).mapValues(v -> v + "!").toStream().to("out", asText); break;
+            case "suppress_twice": b.table("a", text).suppress(Suppressed.untilTimeLimit(five, Suppressed.BufferConfig.unbounded())).suppress(Suppressed.untilTimeLimit(Duration.ofMillis(3), Suppressed.BufferConfig.unbounded())).toStream().to("out", asText); break;
+            case "suppress_lookup": b.stream("a", text).leftJoin(b.table("b", text).suppress(Suppressed.untilTimeLimit(five, Suppressed.BufferConfig.unbounded())), JOIN).to("out", asText); break;
+            case "three_streams": b.stream("a", text).join(b.stream("b", text), JOIN, near(5, 3), StreamJoined.with(S, S, S)).leftJoin(b.stream("c", text), JOIN, near(3, 0), StreamJoined.with(S, S, S)).to("out", asText); break;
+            case "join_then_windows": b.stream("a", text).outerJoin(b.stream("b", text), JOIN, near(5, 3), StreamJoined.with(S, S, S)).groupByKey(Grouped.with(S, S)).windowedBy(TimeWindows.ofSizeAndGrace(ten, five)).reduce((l, r) -> l + "," + r).toStream().to("out", Produced.with(WindowedSerdes.timeWindowedSerdeFrom(String.class, 10), S)); break;
+            case "join_exactly": b.stream("a", text).leftJoin(b.stream("b", text), JOIN, near(0, 0), StreamJoined.with(S, S, S)).to("out", asText); break;
+            case "join_only_after": b.stream("a", text).outerJoin(b.stream("b", text), JOIN, near(8, 1).before(Duration.ofMillis(-2)), StreamJoined.with(S, S, S)).to("out", asText); break;
+            case "join_sessions": {
+                KStream<String, String> one = b.stream("a", text).groupByKey().windowedBy(SessionWindows.ofInactivityGapAndGrace(five, five)).count().toStream().filter((k, n) -> n != null).map((k, n) -> KeyValue.pair(k.key(), "" + n));
+                one.join(b.stream("b", text), JOIN, near(5, 3), StreamJoined.with(S, S, S)).to("out", asText);
+                break;
+            }
+            case "cogroup_three": {
+                Aggregator<String, String, String> first = (k, v, t) -> t + "a" + v, second = (k, v, t) -> t + "b" + v, third = (k, v, t) -> v.equals("3") ? null : t + "c" + v;
+                b.stream("a", text).groupByKey().cogroup(first).cogroup(b.stream("b", text).groupBy(StreamsJudge::group, Grouped.with(S, S)), second)
+                    .cogroup(b.stream("c", text).groupBy(StreamsJudge::group, Grouped.with("third", S, S)), third).aggregate(() -> "#", Materialized.with(S, S)).filter((k, v) -> v.length() < 20).toStream().to("out", asText);
+                break;
+            }
+            case "foreign_chain": b.table("a", text).leftJoin(b.table("b", text), v -> v.equals("9") ? null : "k" + v.charAt(0), JOIN).join(b.table("c", text), v -> "k" + v.charAt(v.length() - 1), JOIN).toStream().to("out", asText); break;
+            case "foreign_self": { KTable<String, String> t = b.table("a", text); t.leftJoin(t, v -> "k" + v.charAt(0), JOIN).toStream().to("out", asText); break; }
+            case "foreign_count": b.table("a", text).join(b.table("b", text), v -> "k" + v.charAt(0), JOIN).groupBy((k, v) -> KeyValue.pair("g" + v.charAt(0), v), Grouped.with(S, S)).count().toStream().to("out", asLong); break;
+            case "foreign_views": b.table("a", text).filter((k, v) -> !v.equals("5")).join(b.stream("b", text).groupByKey().reduce((l, r) -> r.equals("3") ? null : r).mapValues(v -> v + "!"), v -> "k" + v.charAt(0), JOIN).toStream().to("out", asText); break;
+            case "foreign_by_key": b.table("a", text).leftJoin(b.table("b", text), (k, v) -> v.equals("9") ? null : k, JOIN).toStream().to("out", asText); break;
+            case "global_twice": {
+                GlobalKTable<String, String> all = b.globalTable("b", text);
+                b.stream("a", text).leftJoin(all, (k, v) -> k, JOIN).join(all, (k, v) -> v.startsWith("9") ? null : "k" + v.charAt(0), JOIN).to("out", asText);
+                break;
+            }
+            case "reduce_null": b.stream("a", text).groupByKey().reduce((l, r) -> r.equals("3") ? null : l + r).toStream().to("out", asText); break;
+            case "view_stored_join": b.table("a", text).mapValues(v -> v + "!", Materialized.as("loud")).filter((k, v) -> !v.equals("4!"), Materialized.as("kept")).leftJoin(b.table("b", text).filterNot((k, v) -> even(v)), JOIN, Materialized.as("both")).toStream().to("out", asText); break;
+            case "table_again": b.table("a", text).toStream().selectKey((k, v) -> v == null ? k : "k" + v.charAt(0)).toTable(Materialized.with(S, S)).leftJoin(b.table("b", text), JOIN).toStream().to("out", asText); break;
+            case "branch_merge": {
+                Map<String, KStream<String, String>> parts = b.stream("a", text).split(Named.as("p-")).branch((k, v) -> v == null, Branched.as("none")).branch((k, v) -> even(v), Branched.as("even")).noDefaultBranch();
+                parts.get("p-none").mapValues(v -> "was null").merge(parts.get("p-even")).to("out", asText);
+                break;
+            }
+            case "newest": {
+                b.addStateStore(Stores.keyValueStoreBuilder(Stores.inMemoryKeyValueStore("seen"), S, S));
+                b.stream("a", text).processValues(Newest::new, "seen").groupByKey().count().toStream().to("out", asLong);
+                break;
+            }
+            case "flushing": {
+                b.addStateStore(Stores.keyValueStoreBuilder(Stores.inMemoryKeyValueStore("held"), S, S));
+                b.stream("a", text).process(Flushing::new, "held").to("out", asText);
+                break;
+            }
             default: throw new IllegalArgumentException(name);
         }
     }
@@ -310,6 +423,67 @@ public class StreamsJudge {
             String before = store.get(record.key());
             store.put(record.key(), before == null ? record.value() : before + record.value());
             context.forward(record.withValue(store.get(record.key())));
+        }
+    }
+
+    /** Lets a value through that is not the one before it, and forgets what is old. */
+    static class Newest implements FixedKeyProcessor<String, String, String> {
+        private FixedKeyProcessorContext<String, String> context;
+        private KeyValueStore<String, String> store;
+
+        @Override
+        public void init(FixedKeyProcessorContext<String, String> given) {
+            context = given;
+            store = given.getStateStore("seen");
+            given.schedule(Duration.ofMillis(20), PunctuationType.STREAM_TIME, now -> {
+                try (KeyValueIterator<String, String> all = store.all()) {
+                    while (all.hasNext()) store.delete(all.next().key);
+                }
+            });
+        }
+
+        @Override
+        public void process(FixedKeyRecord<String, String> record) {
+            if (record.key() == null || record.value() == null) return;
+            if (record.value().equals(store.get(record.key()))) return;
+            store.put(record.key(), record.value());
+            context.forward(record);
+        }
+    }
+
+    /** Holds records back until it has three keys or the clock says so; stops ticking after three times. */
+    static class Flushing implements Processor<String, String, String, String> {
+        private ProcessorContext<String, String> context;
+        private KeyValueStore<String, String> store;
+        private Cancellable ticking;
+        private int ticks = 0;
+
+        @Override
+        public void init(ProcessorContext<String, String> given) {
+            context = given;
+            store = given.getStateStore("held");
+            ticking = given.schedule(Duration.ofMillis(10), PunctuationType.WALL_CLOCK_TIME, now -> {
+                flush(now);
+                if (++ticks == 3) ticking.cancel();
+            });
+        }
+
+        private void flush(long now) {
+            try (KeyValueIterator<String, String> all = store.reverseAll()) {
+                while (all.hasNext()) {
+                    KeyValue<String, String> one = all.next();
+                    context.forward(new Record<>(one.key, one.value + "@" + context.currentStreamTimeMs(), now));
+                }
+            }
+            for (String key : List.of("k1", "k12", "k2", "k3")) store.delete(key);
+        }
+
+        @Override
+        public void process(Record<String, String> record) {
+            if (record.key() == null) return;
+            String before = store.putIfAbsent(record.key(), record.value());
+            if (before != null) store.put(record.key(), before + record.value());
+            if (store.approximateNumEntries() >= 3) flush(record.timestamp());
         }
     }
 }

@@ -13,11 +13,19 @@ from penstock.streams.steps.user import UserStore
 from penstock.streams.tasks.memory import StepMemory
 from penstock.streams.tasks.queues import TopicQueues
 from penstock.streams.tasks.task import Task
-from penstock.streams.values.records import Headers, Stamped, StreamRecord, TimeWindow, Windowed
+from penstock.streams.values.records import (
+    Headers,
+    Stamped,
+    StreamRecord,
+    TimeWindow,
+    Windowed,
+)
+from penstock.streams.values.serdes import Serde, SerdeError
+from penstock.streams.words.kafka_words import KafkaWords
 
 
 @dataclass(slots=True)
-class TestDriver:
+class TestDriver(KafkaWords):
     """A topology in memory."""
 
     __test__ = False  # pytest takes classes by this name for tests.
@@ -28,9 +36,12 @@ class TestDriver:
     _queues: TopicQueues[StreamRecord] = field(default_factory=TopicQueues)
     _written: dict[str, deque[StreamRecord]] = field(default_factory=dict)
     _taken: dict[str, int] = field(default_factory=dict)  # Records of each topic so far.
+    _produced: set[str] = field(default_factory=set)
     _task: Task = field(init=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.topology, StreamsTopology):
+            raise TypeError(f"a test driver takes what build() returns, not {self.topology!r}")
         self._task = Task(self.topology, self._emit, self.wall_clock_ms)
         self._task.start()
 
@@ -51,19 +62,25 @@ class TestDriver:
         if not self._readers(topic):
             raise KeyError(f"Unknown topic: {topic}")
         if timestamp_ms < 0:
-            return  # As Kafka Streams' default extractor: a record without a time is dropped.
+            raise SerdeError(f"the timestamp of a record, {timestamp_ms}, is negative")
         record = StreamRecord(key=key, value=value, timestamp_ms=timestamp_ms, headers=headers)
         self._queues.add(topic, record)
         self._drain()
 
     def read_output(self, topic: str) -> StreamRecord | None:
         """The oldest unread record of a topic; None when there is none."""
+        self._check_written(topic)
         queue = self._written.get(topic)
         return queue.popleft() if queue else None
 
     def read_all(self, topic: str) -> list[StreamRecord]:
         """All unread records of a topic."""
+        self._check_written(topic)
         return list(self._written.pop(topic, ()))
+
+    def produced_topic_names(self) -> set[str]:
+        """The topics that records were written to."""
+        return set(self._produced)
 
     def advance_wall_clock(self, by_ms: int) -> None:
         """Move the clock, and call the punctuators that are due."""
@@ -77,12 +94,28 @@ class TestDriver:
         """The latest time of any record; -1 before the first."""
         return self._task.stream_time_ms
 
+    @property
+    def store_names(self) -> list[str]:
+        """The stores that can be looked into."""
+        return [spec.name for spec in self._open_stores()]
+
     def store(self, name: str) -> "StoreReader":
         """A named store, to look into."""
-        for spec in self.topology.stores:
-            if spec.name == name and spec.kind not in ("inner", "buffer"):
+        for spec in self._open_stores():
+            if spec.name == name:
                 return StoreReader(self._task, spec)
-        raise KeyError(f"no store {name!r} to look into")
+        known = ", ".join(self.store_names) or "none"
+        raise KeyError(f"no store {name!r} to look into; known are: {known}")
+
+    def _open_stores(self) -> list[StoreSpec]:
+        return [one for one in self.topology.stores if one.kind not in ("inner", "buffer")]
+
+    def _check_written(self, topic: str) -> None:
+        """A topic that no sink can write to is a slip of the pen."""
+        sinks = [node for node in self.topology.nodes if node.kind == "sink"]
+        is_free = any(node.topic_of is not None for node in sinks)
+        if not is_free and not any(topic in node.topics for node in sinks):
+            raise KeyError(f"Unknown topic: {topic}; nothing writes to it")
 
     def _drain(self) -> None:
         while (taken := self._queues.take()) is not None:
@@ -91,8 +124,7 @@ class TestDriver:
             self._taken[topic] = offset + 1
             for source in self._readers(topic):
                 read = self._read(source, topic, record)
-                taken_in = read if source.intake is None else source.intake(read, 0, offset)
-                self._task.process(source, taken_in)
+                self._task.process(source, source.taken_in(read, 0, offset))
             self._task.punctuate("stream")
 
     def _readers(self, topic: str) -> list[PlanNode]:
@@ -103,6 +135,7 @@ class TestDriver:
         if topic not in self.topology.internal_topics:
             record = self._write(sink, record)
             self._written.setdefault(topic, deque()).append(record)
+        self._produced.add(topic)
         if self._readers(topic):
             self._queues.add(topic, record)
 
@@ -130,7 +163,7 @@ def _deserialized(node: PlanNode, record: StreamRecord) -> StreamRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class StoreReader:
+class StoreReader(KafkaWords):
     """What a store holds now: rows by key, or windows and sessions by key and time."""
 
     _task: Task
@@ -164,6 +197,14 @@ class StoreReader:
         high = None if last is None else self._bytes(last)
         inside = (e for e in self._entries() if e[0] >= low and (high is None or e[0] <= high))
         return [(key, value) for _, key, value in inside]
+
+    def prefix_scan(self, prefix: Any, serde: Serde[Any] | None = None) -> list[tuple[Any, Any]]:
+        """The keys whose bytes begin with those of a prefix, by the store's serde or another."""
+        if self._spec.kind == "user":
+            return list(self._user.prefix_scan(prefix, serde))
+        self._only("rows")
+        start = (serde or self._spec.key_serde).serialize(prefix) or b""
+        return [(key, value) for data, key, value in self._entries() if data.startswith(start)]
 
     def fetch(self, key: Any, from_ms: int, to_ms: int) -> list[tuple[TimeWindow, Any]]:
         """A key's windows that start within the times, or its sessions that touch them."""

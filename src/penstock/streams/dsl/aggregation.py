@@ -17,7 +17,7 @@ from penstock.streams.columns.aggregates import (
     tally_of,
 )
 from penstock.streams.columns.resolve import RecordType
-from penstock.streams.dsl.kafka_words import KafkaWords
+from penstock.streams.dsl.arguments import function
 from penstock.streams.dsl.table import KTable
 from penstock.streams.plan.graph import Graph, TopologyError
 from penstock.streams.plan.nodes import StoreKind
@@ -34,6 +34,7 @@ from penstock.streams.values.column_types import ColumnTypeError
 from penstock.streams.values.json_fields import json_serde, json_serde_keeping
 from penstock.streams.values.serdes import LONG, Serde, session_windowed, time_windowed
 from penstock.streams.values.windows import SessionWindows, SlidingWindows, TimeWindows
+from penstock.streams.words.kafka_words import KafkaWords
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -162,6 +163,7 @@ class Reducible(KafkaWords, Generic[V, W]):
         self, reducer: Callable[[V, V], V], *, store: str | None = None, name: str | None = None
     ) -> KTable[W, V]:
         """The values as one: `reducer(total, value)`."""
+        function(reducer, 2, "the reducer")
         return self._add_up(Aggregation.reducing(reducer), store, name)
 
     def _add_up(
@@ -211,12 +213,30 @@ class Aggregable(Reducible[V, W], Generic[K, V, W]):
             refuse_both(initializer, aggregator)
             made = Aggregation.declared(tallied(columns, self.record_type()), value)
         else:
+            check_aggregate(initializer, aggregator)
             made = Aggregation(initializer=initializer, aggregator=aggregator, value_serde=value)
         return self._add_up(made, store, name)
 
     def record_type(self) -> RecordType:
         """What is known of the records that are added up."""
         raise NotImplementedError
+
+
+def check_aggregate(initializer: Any, *aggregators: Any) -> None:
+    """Functions that make an aggregate and add to it."""
+    function(initializer, 0, "the initializer of aggregate", "it returns what to begin with")
+    for one in aggregators:
+        check_aggregator(one)
+
+
+def check_aggregator(aggregator: Any) -> None:
+    """A function that adds to an aggregate."""
+    function(aggregator, 3, "the aggregator", "it gets key, value and aggregate")
+
+
+def check_merger(merger: Any) -> None:
+    """Sessions that meet become one."""
+    function(merger, 3, "the merger of sessions", "it gets key and two aggregates")
 
 
 def refuse_both(*functions: Any) -> None:

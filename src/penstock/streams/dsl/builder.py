@@ -3,15 +3,16 @@
 import re
 from typing import Any
 
+from penstock.streams.dsl.arguments import function, topic_names
 from penstock.streams.dsl.global_table import GlobalKTable
-from penstock.streams.dsl.kafka_words import KafkaWords
 from penstock.streams.dsl.stream import KStream, read_topics
 from penstock.streams.dsl.table import KTable
-from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
+from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError, check_serde
 from penstock.streams.plan.nodes import StoreSpec, StreamsTopology
 from penstock.streams.steps.tables import KeepRows
 from penstock.streams.values.records import Intake
 from penstock.streams.values.serdes import JSON, STRING, Serde
+from penstock.streams.words.kafka_words import KafkaWords
 
 
 class StreamsBuilder(KafkaWords):
@@ -41,6 +42,9 @@ class StreamsBuilder(KafkaWords):
                 "compared with its state at every start, and a pattern would find other topics "
                 "from one start to the next. List them: stream(*names)"
             )
+        topic_names(topics)
+        if intake is not None:
+            function(intake, 3, "an intake", "it gets a record, its partition and its offset")
         key, value = key or self._graph.default_key, value or self._graph.default_value
         return read_topics(self._graph, topics, key, value, name, intake)
 
@@ -80,8 +84,9 @@ class StreamsBuilder(KafkaWords):
         self, name: str, *, key: Serde[Any] | None = None, value: Serde[Any] | None = None
     ) -> "StreamsBuilder":
         """A key-value store for processors of the user's."""
-        if name in self._graph.stores:
-            raise TopologyError(f"StateStore {name} is already added.")
+        self._graph.check_store(name)
+        for given in (key, value):
+            check_serde(given, f"the store {name}")
         serde = key or self._graph.default_key
         self._graph.stores[name] = StoreSpec(
             name=name, kind="user", node="", key_serde=serde, value_serde=value
@@ -102,6 +107,7 @@ class StreamsBuilder(KafkaWords):
         *,
         is_global: bool,
     ) -> tuple[NodeDraft, str]:
+        topic_names((topic,))
         graph = self._graph
         store_name = store or graph.new_store_name(f"{topic}-")
         source_name = graph.named(name, "-source", "KSTREAM-SOURCE-")

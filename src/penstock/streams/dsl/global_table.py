@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from penstock.streams.dsl.kafka_words import KafkaWords
 from penstock.streams.plan.graph import Graph
+from penstock.streams.words.kafka_words import KafkaWords
 
 
 @dataclass(frozen=True, slots=True)

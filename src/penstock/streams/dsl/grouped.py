@@ -12,12 +12,15 @@ from penstock.streams.dsl.aggregation import (
     AnyWindows,
     MaybeWindows,
     Reducible,
+    check_aggregate,
+    check_aggregator,
+    check_merger,
     refuse_both,
     result_table,
     store_kind,
     tallied,
 )
-from penstock.streams.dsl.kafka_words import KafkaWords
+from penstock.streams.dsl.arguments import kind_of, member
 from penstock.streams.dsl.table import KTable
 from penstock.streams.dsl.typed import record_type
 from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
@@ -26,11 +29,28 @@ from penstock.streams.steps.contract import RecordStep
 from penstock.streams.steps.stateless import PassOn
 from penstock.streams.values.records import Windowed
 from penstock.streams.values.serdes import Serde
-from penstock.streams.values.windows import SessionWindows
+from penstock.streams.values.windows import SessionWindows, SlidingWindows, TimeWindows
+from penstock.streams.words.kafka_words import KafkaWords
 
 K = TypeVar("K")
 V = TypeVar("V")
 R = TypeVar("R")
+
+
+def time_windows(given: Any) -> AnyWindows:
+    """The same; TopologyError for what is no window of time."""
+    if isinstance(given, SlidingWindows):
+        return given
+    told = "windowed_by_session takes SessionWindows"
+    if not isinstance(given, SessionWindows):
+        told = "TimeWindows.of(size_ms), or SlidingWindows.of(difference_ms)"
+    return kind_of(given, TimeWindows, "the windows of windowed_by", told)
+
+
+def session_windows(given: Any) -> SessionWindows:
+    """The same; TopologyError for what is no session window."""
+    told = "SessionWindows.of(gap_ms); windowed_by takes windows of time"
+    return kind_of(given, SessionWindows, "the windows of windowed_by_session", told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +66,15 @@ class GroupedStream(Aggregable[K, V, K]):
 
     def windowed_by(self, windows: AnyWindows) -> "WindowedStream[K, V]":
         """Each key in windows of time."""
-        return WindowedStream(self, windows)
+        return WindowedStream(self, time_windows(windows))
 
     def windowed_by_session(self, windows: SessionWindows) -> "SessionStream[K, V]":
         """Each key in sessions."""
-        return SessionStream(self, windows)
+        return SessionStream(self, session_windows(windows))
 
     def cogroup(self, aggregator: Callable[[K, V, R], R]) -> "CogroupedStream[K, R]":
         """The first of several streams that feed one aggregate."""
+        check_aggregator(aggregator)
         return CogroupedStream(((self, aggregator),))
 
     def _add_up(
@@ -153,6 +174,8 @@ class SessionStream(Reducible[V, Windowed], Generic[K, V]):
             refuse_both(initializer, aggregator, merger)
             made = Aggregation.declared(self._tally(columns), value)
         else:
+            check_aggregate(initializer, aggregator)
+            check_merger(merger)
             made = Aggregation(
                 initializer=initializer, aggregator=aggregator, merger=merger, value_serde=value
             )
@@ -183,15 +206,18 @@ class CogroupedStream(KafkaWords, Generic[K, R]):
         self, grouped: GroupedStream[K, V], aggregator: Callable[[K, V, R], R]
     ) -> "CogroupedStream[K, R]":
         """One more stream."""
+        told = "call group_by or group_by_key"
+        member(grouped, GroupedStream, self.parts[0][0].graph, "one more stream", told)
+        check_aggregator(aggregator)
         return CogroupedStream((*self.parts, (grouped, aggregator)))
 
     def windowed_by(self, windows: AnyWindows) -> "WindowedCogroup[K, R]":
         """Each key in windows of time, over all streams."""
-        return WindowedCogroup(self, windows)
+        return WindowedCogroup(self, time_windows(windows))
 
     def windowed_by_session(self, windows: SessionWindows) -> "SessionCogroup[K, R]":
         """Each key in sessions, over all streams."""
-        return SessionCogroup(self, windows)
+        return SessionCogroup(self, session_windows(windows))
 
     def aggregate(
         self,
@@ -211,6 +237,7 @@ class CogroupedStream(KafkaWords, Generic[K, R]):
         merger: Callable[[K, R, R], R] | None = None,
     ) -> list[Aggregation]:
         """What each of the streams adds to the one aggregate."""
+        check_aggregate(initializer)
         return [
             Aggregation(
                 initializer=initializer, aggregator=aggregator, merger=merger, value_serde=value
@@ -311,5 +338,6 @@ class SessionCogroup(KafkaWords, Generic[K, R]):
         name: str | None = None,
     ) -> KTable[Windowed, R]:
         """All streams' values of a session as one aggregate; sessions that meet are merged."""
+        check_merger(merger)
         made = self.cogrouped.aggregations(initializer, value, merger)
         return self.cogrouped.add_up(made, self.windows, store, name)

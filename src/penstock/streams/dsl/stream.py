@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from penstock.streams.columns.expression import Column
 from penstock.streams.columns.resolve import RecordType, TypedColumn
+from penstock.streams.dsl.arguments import function as check_function
+from penstock.streams.dsl.arguments import kind_of, member, of_value, processor, topic_names
+from penstock.streams.dsl.branched import BranchedKStream
 from penstock.streams.dsl.global_table import GlobalKTable
 from penstock.streams.dsl.grouped import GroupedStream
 from penstock.streams.dsl.join_names import join_names
-from penstock.streams.dsl.kafka_words import KafkaWords
 from penstock.streams.dsl.table import KTable
 from penstock.streams.dsl.typed import condition, natural_serde, record_type, topic_name, typed
 from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
@@ -31,6 +33,7 @@ from penstock.streams.steps.user import Processor, UserStep
 from penstock.streams.values.records import Intake, StreamRecord
 from penstock.streams.values.serdes import Serde
 from penstock.streams.values.windows import JoinWindows
+from penstock.streams.words.kafka_words import KafkaWords
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -70,15 +73,19 @@ class KStream(KafkaWords, Generic[K, V]):
     ) -> "KStream[K2, V2]":
         """Each record under another key, with another value; or an expression for each."""
         if isinstance(mapper, tuple):
+            if len(mapper) != 2:
+                raise TopologyError(f"map takes a pair of columns, and got {len(mapper)}")
             key, value = (self._typed(one, "map") for one in mapper)
             return self._computed("MAP", key, value, name)
         function = mapper
+        check_function(function, 2, "the mapper of map")
         return self._rekey("MAP", lambda k, v: (function(k, v),), name)
 
     def flat_map(
         self, mapper: Callable[[K, V], Iterable[tuple[K2, V2]]], *, name: str | None = None
     ) -> "KStream[K2, V2]":
         """Each record as any number of others."""
+        check_function(mapper, 2, "the mapper of flat_map")
         return self._rekey("FLATMAP", mapper, name)
 
     def select_key(
@@ -88,6 +95,7 @@ class KStream(KafkaWords, Generic[K, V]):
         if isinstance(selector, Column):
             return self._computed("KEY-SELECT", self._typed(selector, "select_key"), None, name)
         function = selector
+        check_function(function, 2, "the selector of a key")
         stream = self._rekey("KEY-SELECT", lambda k, v: ((function(k, v), v),), name)
         return KStream(self.graph, stream.node, None, self.value_serde, True)
 
@@ -98,26 +106,31 @@ class KStream(KafkaWords, Generic[K, V]):
         if isinstance(mapper, Column):
             return self._computed("MAPVALUES", None, self._typed(mapper, "map_values"), name)
         function = mapper
+        of_value(function, "the mapper of map_values")
         return self._revalue("MAPVALUES", lambda k, v: ((k, function(v)),), name)
 
     def flat_map_values(
         self, mapper: Callable[[V], Iterable[V2]], *, name: str | None = None
     ) -> "KStream[K, V2]":
         """Each record as any number of others under its key."""
+        of_value(mapper, "the mapper of flat_map_values")
         return self._revalue("FLATMAPVALUES", lambda k, v: [(k, one) for one in mapper(v)], name)
 
     def restamp(
         self, time_of: Callable[[K, V], int | None], *, name: str | None = None
     ) -> "KStream[K, V]":
         """Each record at a time made from it; None leaves its time."""
+        check_function(time_of, 2, "the time of restamp")
         return self._next("RESTAMP", lambda: RestampRecords(time_of), name)
 
     def peek(self, action: Callable[[K, V], object], *, name: str | None = None) -> "KStream[K, V]":
         """Show each record to a function on its way."""
+        check_function(action, 2, "the action of peek")
         return self._next("PEEK", lambda: PeekRecords(action), name)
 
     def foreach(self, action: Callable[[K, V], object], *, name: str | None = None) -> None:
         """Give each record to a function, and end there."""
+        check_function(action, 2, "the action of foreach")
         self._next("FOREACH", lambda: PeekRecords(action, True), name)
 
     def print(self, label: str = "", *, name: str | None = None) -> None:
@@ -129,6 +142,7 @@ class KStream(KafkaWords, Generic[K, V]):
 
     def merge(self, other: "KStream[K, V]", *, name: str | None = None) -> "KStream[K, V]":
         """The records of both streams."""
+        member(other, KStream, self.graph, "what is merged", "call to_stream() on a table")
         node_name = self.graph.named(name, "", "KSTREAM-MERGE-")
         draft = NodeDraft(name=node_name, parents=[self.node, other.node], make=lambda d: PassOn())
         self.graph.add(draft)
@@ -155,6 +169,10 @@ class KStream(KafkaWords, Generic[K, V]):
         """Write to a topic, or to the one a function or an expression names for each record."""
         if isinstance(topic, Column):
             topic = TopicColumn.of(topic_name(topic, self._record_type))
+        elif callable(topic):
+            check_function(topic, 1, "the function that names a topic", "it gets the record")
+        else:
+            topic_names((topic,))
         self.graph.add(
             NodeDraft(
                 name=self.graph.named(name, "", "KSTREAM-SINK-"),
@@ -254,7 +272,7 @@ class KStream(KafkaWords, Generic[K, V]):
         self,
         other: "KStream[K, V2]",
         joiner: Callable[[V, V2], R],
-        windows: JoinWindows,
+        windows: JoinWindows | None = None,  # Needed; None is told what is.
         *,
         store: str | None = None,
         name: str | None = None,
@@ -266,7 +284,7 @@ class KStream(KafkaWords, Generic[K, V]):
         self,
         other: "KStream[K, V2]",
         joiner: Callable[[V, V2 | None], R],
-        windows: JoinWindows,
+        windows: JoinWindows | None = None,  # Needed; None is told what is.
         *,
         store: str | None = None,
         name: str | None = None,
@@ -278,7 +296,7 @@ class KStream(KafkaWords, Generic[K, V]):
         self,
         other: "KStream[K, V2]",
         joiner: Callable[[V | None, V2 | None], R],
-        windows: JoinWindows,
+        windows: JoinWindows | None = None,  # Needed; None is told what is.
         *,
         store: str | None = None,
         name: str | None = None,
@@ -307,7 +325,7 @@ class KStream(KafkaWords, Generic[K, V]):
         name: str | None = None,
     ) -> "KStream[K, R]":
         """Each record with the row of a key that is made from it."""
-        return self._look_up(table.node, [], key_of, joiner, name, left=False)
+        return self._join_global(table, key_of, joiner, name, left=False)
 
     def left_join_global(
         self,
@@ -318,7 +336,7 @@ class KStream(KafkaWords, Generic[K, V]):
         name: str | None = None,
     ) -> "KStream[K, R]":
         """The same; None where there is no such row."""
-        return self._look_up(table.node, [], key_of, joiner, name, left=True)
+        return self._join_global(table, key_of, joiner, name, left=True)
 
     def process(
         self, supplier: Callable[[], Processor], *stores: str, name: str | None = None
@@ -345,9 +363,9 @@ class KStream(KafkaWords, Generic[K, V]):
         *,
         keeps_key: bool,
     ) -> str:
+        processor(supplier)
         for store in stores:
-            if store not in self.graph.stores:
-                raise TopologyError(f"StateStore {store} is not added yet.")
+            self._check_user_store(store)
         kind = "PROCESSVALUES" if keeps_key else "PROCESSOR"
         # Here, and where topics and buffers are named, Kafka Streams draws no number for a name.
         draft = NodeDraft(
@@ -357,6 +375,17 @@ class KStream(KafkaWords, Generic[K, V]):
             make=lambda d: UserStep(supplier, stores, keeps_key),
         )
         return self.graph.add(draft).name
+
+    def _check_user_store(self, name: Any) -> None:
+        if not isinstance(name, str):
+            raise TopologyError(f"a store is given by its name, and not as {name!r}")
+        if name not in self.graph.stores:
+            raise TopologyError(f"StateStore {name} is not added yet.")
+        if self.graph.stores[name].kind != "user":
+            raise TopologyError(
+                f"the store {name} is a table's, and no processor may have it: join the table, or "
+                "keep what is needed in a store of add_state_store"
+            )
 
     @property
     def _record_type(self) -> RecordType:
@@ -372,6 +401,7 @@ class KStream(KafkaWords, Generic[K, V]):
             column = condition(predicate, self._record_type, "a filter")
             return self._next("FILTER", lambda: FilterColumns.of(column, inverted=inverted), name)
         function = predicate
+        check_function(function, 2, "the predicate of a filter")
         return self._next("FILTER", lambda: FilterRecords(function, inverted), name)
 
     def _computed(
@@ -439,12 +469,15 @@ class KStream(KafkaWords, Generic[K, V]):
         self,
         other: "KStream[K, Any]",
         joiner: Callable[..., Any],
-        windows: JoinWindows,
+        windows: JoinWindows | None,
         kind: JoinKind,
         store: str | None,
         name: str | None,
     ) -> "KStream[K, Any]":
         graph = self.graph
+        member(other, KStream, graph, "the other side", "join_table and join_global meet tables")
+        check_function(joiner, 2, "a joiner")
+        near = kind_of(windows, JoinWindows, "the windows of a join", "JoinWindows.of(ms)")
         left = (
             self._repartitioned(f"{name}-left" if name else self.node) if self.is_rekeyed else self
         )
@@ -459,7 +492,7 @@ class KStream(KafkaWords, Generic[K, V]):
             windowed.state = None
         for part, side in ((2, LEFT), (3, RIGHT)):
             step = JoinStreams(
-                windows=windows,
+                windows=near,
                 side=side,
                 joiner=lambda key, mine, others: joiner(mine, others),
                 outer_sides=outer,
@@ -490,9 +523,25 @@ class KStream(KafkaWords, Generic[K, V]):
         *,
         left: bool,
     ) -> "KStream[K, Any]":
+        told = "join meets streams, and join_global global tables"
+        member(table, KTable, self.graph, "the table of join_table", told)
         stream = self._repartitioned(name or self.node) if self.is_rekeyed else self
         stores = self.graph.materialize(table.node)
         return stream._look_up(table.node, stores, lambda k, v: k, joiner, name, left=left)
+
+    def _join_global(
+        self,
+        table: GlobalKTable,
+        key_of: Callable[[Any, Any], Any],
+        joiner: Callable[[Any, Any], Any],
+        name: str | None,
+        *,
+        left: bool,
+    ) -> "KStream[K, Any]":
+        told = "join_table meets the rows of a table"
+        member(table, GlobalKTable, self.graph, "the table of join_global", told)
+        check_function(key_of, 2, "the key to look up")
+        return self._look_up(table.node, [], key_of, joiner, name, left=left)
 
     def _look_up(
         self,
@@ -504,6 +553,7 @@ class KStream(KafkaWords, Generic[K, V]):
         *,
         left: bool,
     ) -> "KStream[K, Any]":
+        check_function(joiner, 2, "a joiner")
         step = LookUp(key_of=key_of, joiner=lambda k, mine, row: joiner(mine, row), left=left)
         # Kafka Streams names every join with a global table a left one.
         kind = "LEFTJOIN" if left or not stores else "JOIN"
@@ -537,45 +587,3 @@ def read_topics(
         intake=intake,
     )
     return KStream(graph, graph.add(source).name, key, value)
-
-
-@dataclass(slots=True)
-class BranchedKStream(KafkaWords, Generic[K, V]):
-    """The branches of a split; a record goes to the first whose predicate takes it."""
-
-    stream: KStream[K, V]
-    draft: NodeDraft
-    predicates: list[Callable[[Any, Any], bool]]
-    made: dict[str, KStream[K, V]] = field(default_factory=dict)
-
-    def branch(
-        self, predicate: Callable[[K, V], bool], *, name: str | None = None
-    ) -> "BranchedKStream[K, V]":
-        """One more branch."""
-        self._add(predicate, name or str(len(self.draft.branches) + 1))
-        return self
-
-    def default_branch(self, *, name: str | None = None) -> dict[str, KStream[K, V]]:
-        """The branch of the records that no predicate took; all branches by name."""
-        self._add(lambda key, value: True, name or "0")
-        return self.made
-
-    def no_default_branch(self) -> dict[str, KStream[K, V]]:
-        """Drop what no predicate took; all branches by name."""
-        return self.made
-
-    def _add(self, predicate: Callable[[K, V], bool], suffix: str) -> None:
-        self.stream.graph.number += 1  # Kafka Streams draws a number here and does not use it.
-        child = NodeDraft(
-            name=self.draft.name + suffix, parents=[self.draft.name], make=lambda d: PassOn()
-        )
-        self.stream.graph.add(child)
-        self.draft.branches.append(child.name)
-        self.predicates.append(predicate)
-        self.made[child.name] = KStream(
-            self.stream.graph,
-            child.name,
-            self.stream.key_serde,
-            self.stream.value_serde,
-            self.stream.is_rekeyed,
-        )

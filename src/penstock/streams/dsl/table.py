@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from penstock.streams.columns.aggregates import PARTS, RETRACTABLE, AggregateColumn, ColumnTally
 from penstock.streams.columns.expression import Column
 from penstock.streams.columns.resolve import RecordType
-from penstock.streams.dsl.kafka_words import KafkaWords
+from penstock.streams.dsl.arguments import check_number, member, of_value
+from penstock.streams.dsl.arguments import function as check_function
 from penstock.streams.dsl.typed import condition, natural_serde, record_type, row_function, typed
 from penstock.streams.plan.graph import Graph, NodeDraft, TopologyError
 from penstock.streams.steps.aggregates import AggregateRows
@@ -24,6 +25,7 @@ from penstock.streams.steps.tables import JoinKind, KeepRows, MapRows, MergeRows
 from penstock.streams.values.json_fields import json_serde, json_serde_keeping
 from penstock.streams.values.records import Windowed
 from penstock.streams.values.serdes import LONG, Serde
+from penstock.streams.words.kafka_words import KafkaWords
 
 if TYPE_CHECKING:
     from penstock.streams.dsl.stream import KStream
@@ -78,15 +80,19 @@ class KTable(KafkaWords, Generic[K, V]):
             serde, of_row = natural_serde(column.type), row_function(column)
             return self._mapped("MAPVALUES", of_row, store, name, filters=False, serde=serde)
         function = mapper
+        of_value(function, "the mapper of map_values", "to_stream().process_values")
         return self._mapped("MAPVALUES", lambda k, v: function(v), store, name, filters=False)
 
-    def to_stream(self, *, name: str | None = None) -> "KStream[K, V]":
-        """The changes as a stream: new values, None for a deleted row."""
+    def to_stream(
+        self, selector: Callable[[K, V], Any] | Column | None = None, *, name: str | None = None
+    ) -> "KStream[Any, V]":
+        """The changes as a stream: new values, None for a deleted row; maybe under other keys."""
         from penstock.streams.dsl.stream import KStream
 
         node_name = self.graph.named(name, "", "KTABLE-TOSTREAM-")
         self.graph.add(NodeDraft(name=node_name, parents=[self.node], make=lambda d: ToStream()))
-        return KStream(self.graph, node_name, self.key_serde, self.value_serde)
+        stream: KStream[Any, V] = KStream(self.graph, node_name, self.key_serde, self.value_serde)
+        return stream if selector is None else stream.select_key(selector)
 
     def suppress_until_window_closes(self, *, name: str | None = None) -> "KTable[K, V]":
         """One change for each window, when no record can change it any more."""
@@ -104,6 +110,9 @@ class KTable(KafkaWords, Generic[K, V]):
         name: str | None = None,
     ) -> "KTable[K, V]":
         """The latest change of a key, `wait_ms` of stream time after its first one."""
+        check_number(wait_ms, 0, "the time limit in milliseconds")
+        if records_max is not None:
+            check_number(records_max, 1, "records_max")
         step = HoldBack(
             time_of=lambda record: record.timestamp_ms,
             wait_ms=wait_ms,
@@ -122,6 +131,7 @@ class KTable(KafkaWords, Generic[K, V]):
         name: str | None = None,
     ) -> "GroupedTable[K2, V2]":
         """The rows under other keys, to be added up; a changed row is taken out first."""
+        check_function(mapper, 2, "the mapper of group_by", "it returns a key and a value")
         draft = NodeDraft(
             name=self.graph.named(name, "", "KTABLE-SELECT-"),
             parents=[self.node],
@@ -208,6 +218,7 @@ class KTable(KafkaWords, Generic[K, V]):
 
         else:
             function = predicate
+            check_function(function, 2, "the predicate of a filter")
 
             def taken(key: Any, value: Any) -> Any:
                 return value if bool(function(key, value)) is wanted else None
@@ -266,6 +277,8 @@ class KTable(KafkaWords, Generic[K, V]):
         name: str | None,
     ) -> "KTable[K, Any]":
         graph = self.graph
+        member(other, KTable, graph, "the other table", "a stream meets a table by join_table")
+        check_function(joiner, 2, "a joiner")
         merge_name = graph.named(name, "", "KTABLE-MERGE-")
         if kind != "inner":
             graph.send_old(self.node)
@@ -311,6 +324,9 @@ class KTable(KafkaWords, Generic[K, V]):
         left: bool,
     ) -> "KTable[K, Any]":
         graph = self.graph
+        member(other, KTable, graph, "the other table", "a stream meets one by join_table")
+        check_function(foreign_key, 2, "the foreign key", "it gets key and value of a row")
+        check_function(joiner, 2, "a joiner")
         graph.send_old(other.node)
         graph.send_old(self.node)
         key_serde = self.key_serde or graph.default_key
@@ -439,18 +455,21 @@ class GroupedTable(KafkaWords, Generic[K, V]):
     def reduce(
         self,
         adder: Callable[[V, V], V],
-        subtractor: Callable[[V, V], V],
+        subtractor: Callable[[V, V], V] | None = None,  # Needed; None is told why.
         *,
         store: str | None = None,
         name: str | None = None,
     ) -> KTable[K, V]:
         """The rows of a group as one; `adder(total, new)`, `subtractor(total, old)`."""
+        check_function(adder, 2, "the adder of reduce")
+        check_function(subtractor, 2, "the subtractor of reduce", "a row that changes is taken out")
+        taken_out: Any = subtractor
         return self._aggregated(
             "REDUCE",
             lambda d: AggregateRows(
                 initializer=lambda: None,
                 adder=lambda k, v, total: v if total is None else adder(total, v),
-                subtractor=lambda k, v, total: subtractor(total, v),
+                subtractor=lambda k, v, total: taken_out(total, v),
                 reduces=True,
                 sends_old=d.sends_old,
             ),
@@ -499,6 +518,9 @@ class GroupedTable(KafkaWords, Generic[K, V]):
             initializer, adder, subtractor = tally.start, tally.add, tally.take_out
             rows = json_serde_keeping(tally.type, PARTS)
             value = value or json_serde(tally.type)
+        check_function(initializer, 0, "the initializer of aggregate")
+        check_function(adder, 3, "the adder of aggregate")
+        check_function(subtractor, 3, "the subtractor of aggregate", "a row that changes leaves")
         return self._aggregated(
             "AGGREGATE",
             lambda d: AggregateRows(

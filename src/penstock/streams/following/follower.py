@@ -23,6 +23,8 @@ from penstock.streams.plan.nodes import StoreSpec, StreamsTopology
 from penstock.streams.plan.stages import changelog_topic
 from penstock.streams.tasks.changelogs import READABLE, has_changelog
 from penstock.streams.values.records import Stamped, TimeWindow, Windowed
+from penstock.streams.values.serdes import Serde
+from penstock.streams.words.kafka_words import KafkaWords
 
 LOOK_S = 0.02
 _RETRY_S = 0.5
@@ -35,7 +37,7 @@ class StoreNotCurrent(PenstockError):
 
 
 @dataclass(frozen=True, slots=True)
-class StoreView:
+class StoreView(KafkaWords):
     """A store at one moment."""
 
     _rows: RowView
@@ -64,6 +66,17 @@ class StoreView:
         low = None if first is None else self._bytes(first)
         high = None if last is None else self._bytes(last)
         for key, value, _ in self._rows.between(low, high):
+            yield self._store.key_serde.deserialize(key), self._value(value)
+
+    def prefix_scan(
+        self, prefix: Any, serde: Serde[Any] | None = None
+    ) -> Iterator[tuple[Any, Any]]:
+        """The keys whose bytes begin with those of a prefix, by the store's serde or another."""
+        self._only("rows", "user")
+        start = (serde or self._store.key_serde).serialize(prefix) or b""
+        for key, value, _ in self._rows.between(start, None):
+            if not key.startswith(start):
+                return
             yield self._store.key_serde.deserialize(key), self._value(value)
 
     def all(self) -> Iterator[tuple[Any, Any]]:
@@ -112,7 +125,7 @@ class StoreView:
             raise TypeError(f"store {self._store.name!r} holds {self._store.kind}, not {kinds[0]}")
 
 
-class StoreFollower:
+class StoreFollower(KafkaWords):
     """Follows one store; close it, or use it in a `with`."""
 
     def __init__(
@@ -172,6 +185,11 @@ class StoreFollower:
         """The keys between two, both included; None is the start or the end."""
         with self.view() as view:
             return list(view.range(first, last))
+
+    def prefix_scan(self, prefix: Any, serde: Serde[Any] | None = None) -> list[tuple[Any, Any]]:
+        """The keys whose bytes begin with those of a prefix, by the store's serde or another."""
+        with self.view() as view:
+            return list(view.prefix_scan(prefix, serde))
 
     def all(self) -> list[tuple[Any, Any]]:
         """All keys and values."""

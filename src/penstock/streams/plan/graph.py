@@ -4,6 +4,7 @@ A table without a named store gets one only when its old rows or its present one
 in Kafka Streams. So steps are made at the end, when that is known.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,9 +14,30 @@ from penstock.streams.steps.contract import RecordStep
 from penstock.streams.values.records import Intake, StreamRecord
 from penstock.streams.values.serdes import JSON, STRING, Serde
 
+LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
 
 class TopologyError(ValueError):
     """A topology that cannot be built; the text says what is wrong."""
+
+
+def legal_name(name: Any, what: str) -> None:
+    """TopologyError for a name that no topic could have, for topics are named after it."""
+    if not isinstance(name, str):
+        raise TopologyError(f"{what}'s name must be text, and is {name!r}")
+    if LEGAL_NAME.fullmatch(name) is None or name in (".", ".."):
+        raise TopologyError(
+            f"{what} {name!r} has no legal name: letters, digits, '.', '_' and '-', at most 249"
+        )
+
+
+def check_serde(given: Any, name: str) -> None:
+    """TopologyError for what is no serde; None is as good as one."""
+    if given is not None and not isinstance(given, Serde):
+        raise TopologyError(
+            f"{name}: {given!r} is no serde. There are STRING, LONG, INTEGER, DOUBLE, BYTES, JSON, "
+            "json_of(...), those of a registry, and Serde(name, write, read)"
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,6 +82,10 @@ class Graph:
     internal_topics: set[str] = field(default_factory=set)
     number: int = 0
 
+    def __post_init__(self) -> None:
+        check_serde(self.default_key, "the builder's key")
+        check_serde(self.default_value, "the builder's value")
+
     def new_name(self, prefix: str) -> str:
         """`KSTREAM-FILTER-0000000003`: all nodes and stores draw from one row of numbers."""
         name = f"{prefix}{self.number:010d}"
@@ -71,6 +97,8 @@ class Graph:
 
         Kafka Streams draws a number also where it does not use it, so that a name changes no other.
         """
+        if name is not None:
+            legal_name(name, "the operation")
         drawn = self.new_name(prefix)
         return drawn if name is None else name + suffix
 
@@ -80,6 +108,9 @@ class Graph:
 
     def add(self, draft: NodeDraft) -> NodeDraft:
         """Take the node in; its name must be new."""
+        legal_name(draft.name, "the node")
+        for serde in (draft.key_serde, draft.value_serde):
+            check_serde(serde, draft.name)
         if draft.name in self.drafts:
             raise TopologyError(f"Processor {draft.name} is already added.")
         self.drafts[draft.name] = draft
@@ -89,8 +120,7 @@ class Graph:
         self, draft: NodeDraft, name: str, kind: StoreKind, *, changelog: bool = True
     ) -> None:
         """Let the node keep its state under a store's name."""
-        if name in self.stores:
-            raise TopologyError(f"StateStore {name} is already added.")
+        self.check_store(name)
         self.stores[name] = StoreSpec(
             name=name,
             kind=kind,
@@ -101,6 +131,12 @@ class Graph:
         )
         draft.stores.append(name)
         draft.state = name
+
+    def check_store(self, name: str) -> None:
+        """TopologyError unless a store may have the name."""
+        legal_name(name, "the store")
+        if name in self.stores:
+            raise TopologyError(f"StateStore {name} is already added.")
 
     def materialize(self, name: str) -> list[str]:
         """See to it that the table's rows can be read; the stores they are read from."""

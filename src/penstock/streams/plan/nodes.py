@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from penstock.streams.steps.contract import RecordStep
 from penstock.streams.values.records import Intake, StreamRecord
-from penstock.streams.values.serdes import Serde
+from penstock.streams.values.serdes import Serde, SerdeError
 
 NodeKind = Literal["source", "processor", "sink"]
 StoreKind = Literal["rows", "windows", "sessions", "buffer", "user", "inner"]
@@ -45,6 +45,15 @@ class PlanNode:
     key_serde: Serde[Any] | None = None
     value_serde: Serde[Any] | None = None
     is_global: bool = False
+
+    def taken_in(self, record: StreamRecord, partition: int, offset: int) -> StreamRecord:
+        """What a source makes of a record that was read; SerdeError where that has no time."""
+        if self.intake is None:
+            return record
+        made = self.intake(record, partition, offset)
+        if made.timestamp_ms < 0:
+            raise SerdeError(f"the time that its intake gave it, {made.timestamp_ms}, is negative")
+        return made
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,8 @@ from penstock.streams.running.folder import ApplicationFolder
 from penstock.streams.running.preparing import prepare
 from penstock.streams.running.settings import StreamsSettings, streams_settings
 from penstock.streams.running.stage_queries import SHORT_TIMEOUTS, new_purge, new_query
+from penstock.streams.running.unheard import refuse_unheard
+from penstock.streams.words.kafka_words import KafkaWords
 
 if TYPE_CHECKING:
     from penstock.streams.spark.stage_query import StageQuery
@@ -50,7 +52,7 @@ Listener = Callable[[StreamsState, StreamsState], None]
 _ENDED = (StreamsState.NOT_RUNNING, StreamsState.ERROR)
 
 
-class KafkaStreams:
+class KafkaStreams(KafkaWords):
     """An application: a topology and its settings."""
 
     def __init__(
@@ -65,7 +67,10 @@ class KafkaStreams:
         restarts_max: int | None = None,
         start_engine: StartEngine | None = None,
     ) -> None:
+        if not isinstance(topology, StreamsTopology):
+            raise TypeError(f"an application takes what build() returns, not {topology!r}")
         self.topology = topology
+        refuse_unheard(config)
         self.settings: StreamsSettings = streams_settings(config)
         self.folder = ApplicationFolder(self.settings.folder)
         self.failure: str | None = None  # Why it is in ERROR.

@@ -64,16 +64,20 @@ class RecordStep:
         """The timers that are due, in order, and the clock afterwards."""
         return [], clock
 
-    def fire(self, timer: Timer, state: Any, clock: Any) -> Yielded:
-        """Work on a timer that is due."""
+    def fire(self, timer: Timer, state: Any, clock: Any, cause: StreamRecord) -> Yielded:
+        """Work on a timer that is due, because of the record that made it so."""
         return Yielded(state=state, clock=clock)
 
     def timers_of(self, state: Any) -> tuple[Timer, ...]:
         """The timers of a key with this state, for a host that lost them."""
         return ()
 
+    def held_under(self, key: Any) -> Any:
+        """The key under which the state lies that has the row of a key."""
+        return key
+
     def row(
-        self, key: Any, state: Any, parents: Callable[[], tuple[Stamped | None, ...]]
+        self, key: Any, state: Any, clock: Any, parents: Callable[[], tuple[Stamped | None, ...]]
     ) -> Stamped | None:
         """The row of a table now: its state, or what follows from its parents' rows."""
         return state if self.has_state else self.derive(key, parents())

@@ -6,8 +6,9 @@ from typing import Any
 
 from penstock.streams.steps.aggregates import Aggregator, Initializer
 from penstock.streams.steps.contract import Arrival, Yielded, kept
+from penstock.streams.steps.tables import stamped
 from penstock.streams.steps.window_clock import WindowClock, WindowStep
-from penstock.streams.values.records import StreamRecord, TableChange, TimeWindow, Windowed
+from penstock.streams.values.records import Stamped, StreamRecord, TableChange, TimeWindow, Windowed
 from penstock.streams.values.windows import SessionWindows
 
 Merger = Callable[[Any, Any, Any], Any]  # key, aggregate, aggregate
@@ -22,6 +23,15 @@ class AggregateSessions(WindowStep):
     initializer: Initializer
     aggregator: Aggregator
     merger: Merger
+
+    def row(
+        self, key: Any, state: Any, clock: Any, parents: Callable[[], tuple[Stamped | None, ...]]
+    ) -> Stamped | None:
+        """The row of a session with these bounds, unless the store has let it go."""
+        end_ms = key.window.end_ms
+        is_gone = clock is None or end_ms <= clock.stored_ms - self.windows.retention_ms
+        value = None if is_gone else dict(state or ()).get(key.window)
+        return stamped(value, end_ms)
 
     def take(self, arrival: Arrival) -> Yielded:
         """Work on one record; a null value is aggregated like any other."""

@@ -101,14 +101,20 @@ class JoinStreams(RecordStep):
                 due.append(timer)
         return due, replace(clock, waiting_ms=waiting_ms)
 
-    def fire(self, timer: Timer, state: JoinState, clock: JoinClock) -> Yielded:
-        """Send the records that waited in vain, in the order they came."""
+    def fire(
+        self, timer: Timer, state: JoinState, clock: JoinClock, cause: StreamRecord
+    ) -> Yielded:
+        """Send the records that waited in vain, in the order they came.
+
+        Their headers are those of the record that ended the waiting, as in Kafka Streams.
+        """
         lonely = [one for one in state.waiting if one.timer == timer]
         sent = tuple(
             StreamRecord(
                 key=one.key,
                 value=self._joined(timer.side, one.key, one.value, None),
                 timestamp_ms=timer.at_ms,
+                headers=cause.headers,
             )
             for one in lonely
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.streams.steps.contract import Arrival, RecordStep, Timer, Yielded, seen_ms
-from penstock.streams.values.records import Stamped, StreamRecord, TableChange
+from penstock.streams.values.records import Headers, Stamped, StreamRecord, TableChange
 
 
 class BufferFull(RuntimeError):
@@ -21,6 +21,25 @@ class HeldBack:
     change: TableChange
     timestamp_ms: int
     prior: Stamped | None  # The row before the first change that waits: it is still the table's.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldWithHeaders(HeldBack):
+    """The same for a record with headers; a class of its own, for most have none."""
+
+    headers: Headers
+
+    @classmethod
+    def of(cls, held: HeldBack, headers: Headers) -> "HeldWithHeaders":
+        """What waits, with the headers of its record."""
+        return cls(
+            timer=held.timer,
+            key=held.key,
+            change=held.change,
+            timestamp_ms=held.timestamp_ms,
+            prior=held.prior,
+            headers=headers,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +70,8 @@ class HoldBack(RecordStep):
             timestamp_ms=record.timestamp_ms,
             prior=prior,
         )
+        if record.headers:
+            held = HeldWithHeaders.of(held, record.headers)
         return Yielded(state=held, clock=arrival.clock, timers=(timer,))
 
     def sweep(
@@ -65,9 +86,14 @@ class HoldBack(RecordStep):
             due = list(timers[: len(timers) - room])
         return due, clock
 
-    def fire(self, timer: Timer, state: HeldBack, clock: int) -> Yielded:
+    def fire(self, timer: Timer, state: HeldBack, clock: int, cause: StreamRecord) -> Yielded:
         """Let the change go."""
-        record = StreamRecord(key=state.key, value=state.change, timestamp_ms=state.timestamp_ms)
+        record = StreamRecord(
+            key=state.key,
+            value=state.change,
+            timestamp_ms=state.timestamp_ms,
+            headers=state.headers if isinstance(state, HeldWithHeaders) else (),
+        )
         dropped = state.change.new is None and self.is_final
         return Yielded(records=() if dropped else (record,), clock=clock, timers=())
 
@@ -76,7 +102,7 @@ class HoldBack(RecordStep):
         return (state.timer,)
 
     def row(
-        self, key: Any, state: Any, parents: Callable[[], tuple[Stamped | None, ...]]
+        self, key: Any, state: Any, clock: Any, parents: Callable[[], tuple[Stamped | None, ...]]
     ) -> Stamped | None:
         """The row as those behind the buffer know it."""
         held: HeldBack | None = state

@@ -4,11 +4,15 @@ Lateness is a matter of one input: in a cogroup a stream that runs ahead does no
 records late. What a store still answers is a matter of all of them, for they write to one store.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from penstock.streams.steps.contract import RecordStep
-from penstock.streams.values.records import StreamRecord
+from penstock.streams.values.records import Stamped, StreamRecord
+from penstock.streams.values.windows import SessionWindows, SlidingWindows, TimeWindows
 
+AnyWindows = TimeWindows | SlidingWindows | SessionWindows
 NEVER_MS = -1
 
 
@@ -38,6 +42,7 @@ class WindowClock:
 class WindowStep(RecordStep):
     """An aggregation in windows of any kind; the inputs of a cogroup are numbered parts of it."""
 
+    windows: AnyWindows
     part: int = 0
     sends_old: bool = False
     has_state = True
@@ -45,6 +50,18 @@ class WindowStep(RecordStep):
     def takes(self, record: StreamRecord) -> bool:
         """Whether the record is aggregated: one without a key is not, one without a value is."""
         return record.key is not None
+
+    def held_under(self, key: Any) -> Any:
+        """A key's windows lie together, under the key alone."""
+        return key.key
+
+    def row(
+        self, key: Any, state: Any, clock: Any, parents: Callable[[], tuple[Stamped | None, ...]]
+    ) -> Stamped | None:
+        """The row of a window, unless the store has let it go."""
+        start_ms, windows = key.window.start_ms, self.windows
+        is_gone = clock is None or start_ms <= clock.stored_ms - windows.retention_ms
+        return None if is_gone else dict(state or ()).get(start_ms)
 
     def advance(self, clock: WindowClock | None, record: StreamRecord) -> WindowClock:
         """The clock with the record's time; a record that is not aggregated does not count."""

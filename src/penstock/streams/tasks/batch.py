@@ -435,6 +435,4 @@ def _is_plain(sink: PlanNode, node: PlanNode) -> bool:
 
 def _taken_in(source: PlanNode, row: RowIn, key: Any, value: Any) -> StreamRecord:
     record = StreamRecord(key=key, value=value, timestamp_ms=row.timestamp_ms, headers=row.headers)
-    if source.intake is None:
-        return record
-    return source.intake(record, row.partition, row.offset)
+    return source.taken_in(record, row.partition, row.offset)

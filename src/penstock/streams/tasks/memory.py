@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from penstock.streams.steps.contract import Timer
+from penstock.streams.steps.user import UserStore
 from penstock.streams.values.serdes import Serde
 
 
@@ -74,7 +75,7 @@ class StepMemory:
 
 
 @dataclass(slots=True)
-class MemoryStore:
+class MemoryStore(UserStore):
     """A key-value store of the user's."""
 
     key_serde: Serde[Any]
@@ -82,29 +83,22 @@ class MemoryStore:
 
     def get(self, key: Any) -> Any:
         """The value, or None."""
-        return self.rows.get(self._bytes(key), (None, None))[1]
+        return self.rows.get(self.key_bytes(key), (None, None))[1]
 
     def put(self, key: Any, value: Any) -> None:
         """Set the value; None deletes."""
         if value is None:
-            self.rows.pop(self._bytes(key), None)
+            self.rows.pop(self.key_bytes(key), None)
         else:
-            self.rows[self._bytes(key)] = (key, value)
+            self.rows[self.key_bytes(key)] = (key, value)
 
-    def delete(self, key: Any) -> Any:
-        """Remove the key; the value it had."""
-        return self.rows.pop(self._bytes(key), (None, None))[1]
+    def between(
+        self, low: bytes, high: bytes | None, *, backwards: bool
+    ) -> Iterator[tuple[Any, Any]]:
+        """The entries whose keys' bytes lie between two, both included; None is the end."""
+        inside = (key for key in self.rows if key >= low and (high is None or key <= high))
+        return iter([self.rows[key] for key in sorted(inside, reverse=backwards)])
 
-    def all(self) -> Iterator[tuple[Any, Any]]:
-        """All entries, in the order of the keys' bytes."""
-        return (self.rows[key] for key in sorted(self.rows))
-
-    def range(self, first: Any, last: Any) -> Iterator[tuple[Any, Any]]:
-        """The entries between two keys, both included; None is the start or the end."""
-        low, high = self._bytes(first), self._bytes(last)
-        keys = sorted(self.rows)
-        inside = (k for k in keys if k >= low and (last is None or k <= high))
-        return (self.rows[key] for key in inside)
-
-    def _bytes(self, key: Any) -> bytes:
+    def key_bytes(self, key: Any) -> bytes:
+        """The key as it is ordered; nothing for None."""
         return self.key_serde.serialize(key) or b""

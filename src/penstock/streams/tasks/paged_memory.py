@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from penstock.streams.steps.contract import Timer
+from penstock.streams.steps.user import UserStore
 from penstock.streams.tasks.memory import replace_timers
 from penstock.streams.tasks.pages import Pages, PageShelf
 from penstock.streams.tasks.state_values import decoded, encoded
@@ -140,35 +141,30 @@ class PagedMemory:
 
 
 @dataclass(slots=True)
-class PagedStore:
+class PagedStore(UserStore):
     """A key-value store of the user's, in pages."""
 
     memory: PagedMemory
 
     def get(self, key: Any) -> Any:
         """The value, or None."""
-        return self.memory.state(self._bytes(key))
+        return self.memory.state(self.key_bytes(key))
 
     def put(self, key: Any, value: Any) -> None:
         """Set the value; None deletes."""
-        self.memory.set(self._bytes(key), value)
+        self.memory.set(self.key_bytes(key), value)
 
-    def delete(self, key: Any) -> Any:
-        """Remove the key; the value it had."""
-        value = self.get(key)
-        self.put(key, None)
-        return value
+    def between(
+        self, low: bytes, high: bytes | None, *, backwards: bool
+    ) -> Iterator[tuple[Any, Any]]:
+        """The entries whose keys' bytes lie between two, both included; None is the end."""
+        keys = self.memory.all_keys()
+        inside = [key for key in keys if key >= low and (high is None or key <= high)]
+        for key in reversed(inside) if backwards else inside:
+            entry = self.memory.entry(key)
+            if entry[1] is not None:  # Deleted while it was gone through.
+                yield entry
 
-    def all(self) -> Iterator[tuple[Any, Any]]:
-        """All entries, in the order of the keys' bytes."""
-        return self.range(None, None)
-
-    def range(self, first: Any, last: Any) -> Iterator[tuple[Any, Any]]:
-        """The entries between two keys, both included; None is the start or the end."""
-        low, high = self._bytes(first), self._bytes(last)
-        for key in self.memory.all_keys():
-            if key >= low and (last is None or key <= high):
-                yield self.memory.entry(key)
-
-    def _bytes(self, key: Any) -> bytes:
+    def key_bytes(self, key: Any) -> bytes:
+        """The key as it is ordered; nothing for None."""
         return self.memory.key_serde.serialize(key) or b""

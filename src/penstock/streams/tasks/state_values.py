@@ -14,7 +14,7 @@ from typing import Any
 from penstock.streams.steps.contract import Timer
 from penstock.streams.steps.foreign_key import ForeignAnswer, ForeignSubscription, Instruction
 from penstock.streams.steps.stream_join import JoinClock, JoinState, Waiting
-from penstock.streams.steps.suppress import HeldBack
+from penstock.streams.steps.suppress import HeldBack, HeldWithHeaders
 from penstock.streams.steps.window_clock import WindowClock
 from penstock.streams.values.records import (
     Stamped,
@@ -44,6 +44,7 @@ _CLASSES: tuple[type, ...] = (
     HeldBack,
     ForeignSubscription,
     ForeignAnswer,
+    HeldWithHeaders,
 )
 _NUMBERS = {cls: bytes([number]) for number, cls in enumerate(_CLASSES)}
 _FIELDS = {cls: tuple(field.name for field in fields(cls)) for cls in _CLASSES}

@@ -12,8 +12,10 @@ from penstock.streams.steps.user import Processor, UserStep, UserStore
 from penstock.streams.tasks.holding import Held, hold
 from penstock.streams.tasks.memory import MemoryStore, StateMemory, StepMemory
 from penstock.streams.values.records import Stamped, StreamRecord
+from penstock.streams.words.kafka_words import KafkaWords
 
 Taker = Callable[[StreamRecord], None]  # What takes a record at a node.
+NEVER_MS = 2**63 - 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,9 +28,13 @@ class Punctuation:
     punctuator: Callable[[int], None]
     due_ms: int
 
+    def cancel(self) -> None:
+        """Call it no more. Its place stays, for a host keeps the times by place."""
+        self.due_ms = NEVER_MS
+
 
 @dataclass(slots=True)
-class TaskContext:
+class TaskContext(KafkaWords):
     """A user's processor's way to its task."""
 
     task: "Task"
@@ -44,6 +50,8 @@ class TaskContext:
                 f"{self.node.name} sends the key {record.key!r} for {taken.key!r}: process_values "
                 "keeps keys, process may change them."
             )
+        if record.timestamp_ms < 0:
+            raise ValueError(f"{self.node.name} sends a record of the time {record.timestamp_ms}")
         self.task.forward(self.node, record)
 
     def store(self, name: str) -> UserStore:
@@ -53,20 +61,22 @@ class TaskContext:
             raise KeyError(f"Processor {self.node.name} has no access to StateStore {name}")
         return self.task.user_stores[name]
 
-    def schedule(self, interval_ms: int, kind: str, punctuator: Callable[[int], None]) -> None:
+    def schedule(
+        self, interval_ms: int, kind: str, punctuator: Callable[[int], None]
+    ) -> Punctuation:
         """Call at every interval of `stream` time or of the `wall` clock."""
         if kind not in ("stream", "wall"):
             raise ValueError(f"{kind!r} is neither stream time nor wall clock")
         due_ms = self.task.wall_clock_ms + interval_ms if kind == "wall" else 0
-        self.task.punctuations.append(
-            Punctuation(
-                node=self.node.name,
-                interval_ms=interval_ms,
-                kind=kind,
-                punctuator=punctuator,
-                due_ms=due_ms,
-            )
+        punctuation = Punctuation(
+            node=self.node.name,
+            interval_ms=interval_ms,
+            kind=kind,
+            punctuator=punctuator,
+            due_ms=due_ms,
         )
+        self.task.punctuations.append(punctuation)
+        return punctuation
 
     @property
     def stream_time_ms(self) -> int:
@@ -123,7 +133,7 @@ class Task:
     def punctuate(self, kind: str) -> None:
         """Call the punctuators that are due, each at most once for now."""
         now_ms = self.stream_time_ms if kind == "stream" else self.wall_clock_ms
-        for one in self.punctuations:
+        for one in tuple(self.punctuations):
             if one.kind != kind or now_ms < 0:
                 continue
             if one.due_ms <= now_ms:
@@ -169,11 +179,13 @@ class Task:
         node = self.topology.by_name[name]
         if key is None:
             return None
-        state = None
+        state = clock = None
         if node.state is not None:
-            state = self.memory(node.state).state(_key_bytes(node, key))
+            memory = self.memory(node.state)
+            state = memory.state(_key_bytes(node, node.step.held_under(key)))
+            clock = memory.clock
         return node.step.row(
-            key, state, lambda: tuple(self.row(parent, key) for parent in node.rows_of)
+            key, state, clock, lambda: tuple(self.row(parent, key) for parent in node.rows_of)
         )
 
     def _sends(self, name: str) -> tuple[Taker, ...]:
@@ -248,7 +260,7 @@ class Task:
         due, memory.clock = node.step.sweep(memory.clock, record, memory.timers)
         for timer in due:
             key, state = memory.entry(timer.key)
-            yielded = node.step.fire(timer, state, memory.clock)
+            yielded = node.step.fire(timer, state, memory.clock, record)
             memory.clock = yielded.clock
             memory.put(timer.key, key, yielded.state, yielded.timers)
             self._send(node, yielded)

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 
 from penstock.streams.values.records import TimeWindow
+from penstock.streams.words.kafka_words import KafkaWindows
+
+FAR_MS = 2**62
 
 
 class WindowError(ValueError):
@@ -10,12 +13,14 @@ class WindowError(ValueError):
 
 
 def _check(name: str, value_ms: int, *, least_ms: int) -> None:
+    if not isinstance(value_ms, int):
+        raise WindowError(f"{name} must be a whole number of milliseconds, and is {value_ms!r}")
     if value_ms < least_ms:
         raise WindowError(f"{name} is {value_ms} ms; it must be at least {least_ms} ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimeWindows:
+class TimeWindows(KafkaWindows):
     """Windows of one size: tumbling, or hopping where the advance is less than the size."""
 
     size_ms: int
@@ -47,7 +52,7 @@ class TimeWindows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlidingWindows:
+class SlidingWindows(KafkaWindows):
     """A window for each set of records that lie within a time of each other; both ends inside."""
 
     difference_ms: int
@@ -67,7 +72,7 @@ class SlidingWindows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionWindows:
+class SessionWindows(KafkaWindows):
     """Windows that end when a key was quiet for a while."""
 
     gap_ms: int
@@ -87,7 +92,7 @@ class SessionWindows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JoinWindows:
+class JoinWindows(KafkaWindows):
     """How far before and after a left record a right one may lie to be joined."""
 
     before_ms: int
@@ -106,6 +111,8 @@ class JoinWindows:
         """Within `difference_ms` either way; `before_ms` and `after_ms` set one side alone."""
         before_ms = difference_ms if before_ms is None else before_ms
         after_ms = difference_ms if after_ms is None else after_ms
+        for part_ms in (before_ms, after_ms):
+            _check("a join window", part_ms, least_ms=-FAR_MS)
         if before_ms + after_ms < 0:
             raise WindowError("a join window must not end before it starts")
         _check("the grace of a window", grace_ms, least_ms=0)

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from penstock.streams import (
+    BYTES,
     LONG,
     STRING,
+    JoinWindows,
     Processor,
     ProcessorContext,
     SerdeError,
@@ -108,9 +110,10 @@ def test_what_is_not_there_is_refused_by_name() -> None:
         driver.store("sums")
 
 
-def test_a_record_before_the_epoch_is_dropped() -> None:
+def test_a_record_before_the_epoch_is_refused_as_in_a_stage() -> None:
     driver = TestDriver(word_count())
-    driver.pipe_input("lines", None, "word", -1)
+    with pytest.raises(SerdeError, match="timestamp of a record, -1, is negative"):
+        driver.pipe_input("lines", None, "word", -1)
     assert driver.read_all("counts-out") == []
     assert driver.stream_time_ms == -1
 
@@ -225,3 +228,97 @@ def test_a_record_is_restamped_unless_there_is_no_time() -> None:
         driver.pipe_input("in", "k", 70, 5)
         driver.pipe_input("in", "k", None, 6)
         assert [r.timestamp_ms for r in driver.read_all("out")] == [70, 6]
+
+
+def test_a_record_whose_intake_gives_it_no_time_is_refused() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in", intake=lambda record, partition, offset: record.at(-7)).to("out")
+    with pytest.raises(SerdeError, match="the time that its intake gave it, -7, is negative"):
+        TestDriver(builder.build()).pipe_input("in", "k", "v", 5)
+
+
+class Backdating(Processor):
+    """Sends records from before the epoch."""
+
+    def init(self, context: ProcessorContext) -> None:
+        self.context = context
+
+    def process(self, record: StreamRecord) -> None:
+        self.context.forward(record.at(-1))
+
+
+def test_a_processor_cannot_send_from_before_the_epoch() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").process(Backdating, name="back").to("out")
+    with pytest.raises(ValueError, match="back sends a record of the time -1"):
+        TestDriver(builder.build()).pipe_input("in", "k", "v", 5)
+
+
+def test_the_driver_tells_what_was_written_and_what_can_be_looked_into() -> None:
+    driver = TestDriver(word_count())
+    assert driver.produced_topic_names() == set()
+    driver.pipe_input("lines", None, "b ab a", 7)
+    assert driver.produced_topic_names() == {"counts-repartition", "counts-out"}
+    assert driver.store_names == ["counts"]
+    assert driver.store("counts").prefix_scan("a") == [("a", 1), ("ab", 1)]
+    assert driver.store("counts").prefix_scan(b"ab", BYTES) == [("ab", 1)]
+    with pytest.raises(KeyError, match="Unknown topic: count-out; nothing writes to it"):
+        driver.read_all("count-out")
+    with pytest.raises(TypeError, match=r"takes what build\(\) returns"):
+        TestDriver(StreamsBuilder())  # type: ignore[arg-type]
+
+
+class Ticking3(Processor):
+    """Ticks with the wall clock, three times."""
+
+    def init(self, context: ProcessorContext) -> None:
+        self.context, self.left = context, 3
+        self.ticking = context.schedule(10, "wall", self.tick)
+
+    def tick(self, now_ms: int) -> None:
+        self.context.forward(StreamRecord(key="tick", value=self.left, timestamp_ms=now_ms))
+        self.left -= 1
+        if not self.left:
+            self.ticking.cancel()
+
+
+def test_a_cancelled_punctuator_is_called_no_more() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").process(Ticking3).to("out")
+    driver = TestDriver(builder.build())
+    for _ in range(6):
+        driver.advance_wall_clock(10)
+    assert [record.value for record in driver.read_all("out")] == [3, 2, 1]
+
+
+def test_tables_of_windows_are_joined() -> None:
+    builder = StreamsBuilder()
+    windows = TimeWindows.of(10)
+    one, two = (builder.stream(t).group_by_key().windowed_by(windows).count() for t in "ab")
+    one.join(two, lambda a, b: [a, b]).to_stream().to("out")
+    driver = TestDriver(builder.build())
+    for topic, at_ms in (("a", 1), ("b", 2), ("b", 3), ("b", 12)):
+        driver.pipe_input(topic, "k", 0, at_ms)
+    found = [(r.key.window.start_ms, r.value, r.timestamp_ms) for r in driver.read_all("out")]
+    assert found == [(0, [1, 1], 2), (0, [1, 2], 3)]
+
+
+def test_what_was_held_back_has_the_headers_of_its_own_record() -> None:
+    builder = StreamsBuilder()
+    builder.table("in").suppress_until_time_limit(5).to_stream().to("out")
+    driver = TestDriver(builder.build())
+    driver.pipe_input("in", "k", 1, 0, (("trace", b"1"),))
+    driver.pipe_input("in", "other", 1, 9, (("trace", b"2"),))
+    assert [record.headers for record in driver.read_all("out")] == [(("trace", b"1"),)]
+
+
+def test_a_lonely_record_of_a_join_has_the_headers_of_what_ended_its_waiting() -> None:
+    builder = StreamsBuilder()
+    near = JoinWindows.of(5)
+    builder.stream("a").left_join(builder.stream("b"), lambda a, b: [a, b], near).to("out")
+    driver = TestDriver(builder.build())
+    driver.pipe_input("a", "k", 1, 0, (("trace", b"1"),))
+    driver.pipe_input("a", "other", 1, 9, (("trace", b"2"),))
+    assert [(r.value, r.headers) for r in driver.read_all("out")] == [
+        ([1, None], (("trace", b"2"),)),
+    ]

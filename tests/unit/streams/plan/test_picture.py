@@ -1,5 +1,6 @@
 """The picture has every node, edge and store of the topology, and nothing lies on another."""
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
@@ -62,8 +63,12 @@ def test_a_repartition_topic_parts_two_frames() -> None:
 
 def test_names_are_escaped() -> None:
     builder = StreamsBuilder()
-    builder.stream("in", name="a<b>&c").to("out")
-    words = [text.text for text in picture(builder.build()).iter(SVG + "text")]
+    builder.stream("in", name="read").foreach(print)
+    topology = builder.build()
+    # The DSL refuses such a name, as Kafka Streams does; a plan can be made by hand.
+    read, end = topology.nodes
+    odd = replace(topology, nodes=(replace(read, name="a<b>&c"), replace(end, parents=("a<b>&c",))))
+    words = [text.text for text in picture(odd).iter(SVG + "text")]
     assert "a<b>&c" in words
 
 

@@ -10,6 +10,7 @@ from penstock.streams import JSON, Serde, SerdeError, Stamped, TimeWindow, Windo
 from penstock.streams.steps.contract import Timer
 from penstock.streams.steps.foreign_key import ForeignSubscription, Instruction
 from penstock.streams.steps.stream_join import JoinClock, JoinState, Waiting
+from penstock.streams.steps.suppress import HeldBack, HeldWithHeaders
 from penstock.streams.steps.window_clock import WindowClock
 from penstock.streams.tasks.state_values import decoded, encoded
 
@@ -38,6 +39,7 @@ def test_plain_values_come_back_with_their_types(value: Any) -> None:
 @given(plain, st.integers(-1, 2**50))
 def test_our_own_classes_come_back(value: Any, at_ms: int) -> None:
     timer = Timer(at_ms, 1, b"k")
+    held = HeldBack(timer=timer, key="k", change=value, timestamp_ms=at_ms, prior=None)
     states = [
         Stamped(value, at_ms),
         ((TimeWindow(1, at_ms), value),),
@@ -50,6 +52,7 @@ def test_our_own_classes_come_back(value: Any, at_ms: int) -> None:
         ForeignSubscription(
             ask=Instruction.TELL_ALWAYS, primary_key=value, primary_bytes=b"p", version=None
         ),
+        HeldWithHeaders.of(held, (("h", b"1"), ("none", None))),
     ]
     assert decoded(encoded(states)) == states
 

@@ -18,7 +18,8 @@ from tests.support.streams_scripts import (
 
 @pytest.mark.parametrize("name", sorted(set(TOPOLOGIES) - MORE_TOMBSTONES))
 def test_a_stage_does_the_same_after_a_journey(name: str) -> None:
-    cloudpickle.register_pickle_by_value(sys.modules[streams_scripts.__name__])
+    for module in streams_scripts.MODULES:
+        cloudpickle.register_pickle_by_value(sys.modules[module])
     host = ListHost(built(name))
     host.works = {n: cloudpickle.loads(cloudpickle.dumps(w)) for n, w in host.works.items()}
     script = [step for step in random_script(name, 1) if step[0] == "P"]

@@ -10,7 +10,7 @@ import pytest
 
 import penstock.streams
 from penstock.streams import SessionWindows, StreamsBuilder, TimeWindows
-from penstock.streams.dsl.kafka_words import (
+from penstock.streams.words.kafka_words import (
     OPERATIONS,
     OPTIONS,
     NotOffered,

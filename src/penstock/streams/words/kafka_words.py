@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from penstock.streams.words.kafka_classes import CLASSES, HOSTS
+
 _STORE_NAME = "a store has the name it was given as store=..., and KafkaStreams.store asks it."
 _FINAL = "call suppress_until_window_closes() on the table for final results."
 _BY_KEY = "a record goes to the partition of its key, as every other client would send it."
@@ -163,7 +165,7 @@ def snake_case(word: str) -> str:
 
 def sentence(kind: type, word: str) -> str | None:
     """What is said to who asks a class for a word; None: it is no word of Kafka's."""
-    told = OPERATIONS.get(kind.__name__, {})
+    told = {**OPERATIONS.get(kind.__name__, {}), **HOSTS.get(kind.__name__, {})}
     found = {**told, **{snake_case(one): reason for one, reason in told.items()}}.get(word)
     if found is not None:
         return f"{kind.__name__} has no {word}: {found}"
@@ -173,7 +175,9 @@ def sentence(kind: type, word: str) -> str | None:
 
 
 def option_sentence(word: str) -> str | None:
-    """The same for a class of options; None: Kafka has none of that name."""
+    """The same for a class of Kafka's, of options or others; None: it has none of that name."""
+    if word in CLASSES:
+        return f"penstock.streams has no {word}: {CLASSES[word]}"
     if word not in OPTIONS:
         return None
     ways = "; ".join(f"{one}: {how.rstrip('.')}" for one, how in OPTIONS[word].items())
@@ -190,3 +194,19 @@ class KafkaWords:
         def __getattr__(self, word: str) -> Any:
             told = sentence(type(self), word)
             raise NotOffered(told or f"{type(self).__name__!r} object has no attribute {word!r}")
+
+
+class KafkaSpelling(type):
+    """The same for words that Kafka Streams asks a class for."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, word: str) -> Any:
+            told = sentence(cls, word)
+            raise NotOffered(told or f"type object {cls.__name__!r} has no attribute {word!r}")
+
+
+class KafkaWindows(KafkaWords, metaclass=KafkaSpelling):
+    """Windows, whose class and whose values may be asked."""
+
+    __slots__ = ()
