@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.streams.plan.lanes import has_lane
 from penstock.streams.plan.native import native_stage, native_tally
 from penstock.streams.spark.native_rows import NativeRows
 from penstock.streams.spark.restoring import LostTasks
@@ -105,6 +106,7 @@ class StageQuery:
         )
 
     def _worked(self, spark: "SparkSession") -> "DataFrame":
+        from penstock.streams.spark.lane_rows import run_in_lane
         from penstock.streams.spark.processor import ROW_SCHEMA, run_without_state
 
         native = None if self.has_state else native_stage(self.work.topology)
@@ -112,7 +114,7 @@ class StageQuery:
             rows = self._read(spark, _NATIVE_RECORDS, "headers", "timestampType")
             return NativeRows(native, self.work).worked(rows)
         if not self.has_state:
-            run: Any = partial(run_without_state, self.work)
+            run: Any = partial(run_in_lane if self._has_lane else run_without_state, self.work)
             return self._read(spark, _NATIVE_RECORDS, "headers").mapInArrow(run, ROW_SCHEMA)
         rows, processor = self._with_state(spark)
         grouped = rows.groupBy("task")
@@ -120,16 +122,27 @@ class StageQuery:
 
     def _with_state(self, spark: "SparkSession") -> tuple["DataFrame", Any]:
         """The rows for each task, and what runs it."""
+        from penstock.streams.spark.combining import PARCEL_SCHEMA
+        from penstock.streams.spark.lane_rows import LaneProcessor, lane_parcels
         from penstock.streams.spark.processor import StageProcessor
         from penstock.streams.spark.tally_rows import TallyProcessor
 
         groups = group_numbers(self.tasks, self.places)
         tally = self._tally()
+        if self._has_lane:
+            read = self._with_task(self._read(spark, _TALLY_RECORDS, "headers"), groups)
+            add: Any = partial(lane_parcels, self.work)
+            rows = read.mapInArrow(add, PARCEL_SCHEMA)
+            return rows, LaneProcessor(self.work, groups, self.lost)
         if tally is None:
             rows = self._with_task(self._read(spark, _STEP_RECORDS, "headers"), groups)
             return rows, StageProcessor(self.work, groups, self.lost)
         rows = tally.added(self._with_task(self._read(spark, _TALLY_RECORDS), groups))
         return rows, TallyProcessor(self.work, tally.way.end.name, groups, self.lost)
+
+    @property
+    def _has_lane(self) -> bool:
+        return has_lane(self.work.topology, merges=self.work.merges)
 
     def _tally(self) -> "TallyRows | None":
         """How the stage adds up; None: record by record, as when a misfit has to be put aside."""
