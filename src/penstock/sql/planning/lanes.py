@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from penstock.sql.analysis.checking import TypeChecker
 from penstock.sql.analysis.logical import AggregateCall, Grouping, LogicalQuery, SourceRead
 from penstock.sql.analysis.walking import columns_of
+from penstock.sql.catalog.refusal import StatementRefused
 from penstock.sql.catalog.relations import DataFormat, Relation, RelationColumn
 from penstock.sql.columns.adding import BatchPart, RowTally, adding_of
 from penstock.sql.columns.cells import ColumnExpression, NotInColumns
@@ -34,7 +35,7 @@ def planned_lane(logical: LogicalQuery, sink: Relation, checker: TypeChecker) ->
         return None
     try:
         return LanePlanner(logical, sink, checker).planned()
-    except NotInColumns:
+    except (NotInColumns, StatementRefused):  # Steps know how to say a part that stands alone.
         return None
 
 

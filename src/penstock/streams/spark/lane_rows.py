@@ -157,7 +157,10 @@ def lane_parcels(work: StageWork, batches: Iterable[Any]) -> Iterator[pa.RecordB
 
 def _pieces(work: StageWork, rows: pa.Table) -> Iterator[tuple[int, Any]]:
     """Numbered, for nobody promises their order: rows of totals, or records as they came."""
-    totals = lane_totals(work, rows)
+    try:
+        totals = lane_totals(work, rows)
+    except pa.ArrowException:  # As for a column of more bytes than one array holds.
+        totals = None
     cells: Sequence[Any] = rows_of_arrow(rows) if totals is None else totals.groups
     told = None if totals is None else (totals.seen_ms, totals.read_ms, totals.ends)
     for at in range(0, len(cells) or 1, _PARCEL_ROWS):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.sql.catalog.refusal import StatementRefused
 from penstock.streams.plan.lanes import has_lane
+from penstock.streams.plan.stages import cut
 from penstock.streams.spark import lane_rows, processor
 from penstock.streams.tasks.batch import RowOut
 
@@ -52,6 +53,38 @@ def same_both_ways(text: str, records: list[Record], rows: int = 1000) -> list[d
     made = written_in_lane(work, batches)
     assert made == written_by_steps(without_lane(work), batches)
     return made
+
+
+# Which queries
+
+STREAM = f"{JSON} CREATE STREAM O AS "
+TABLE = f"{JSON} CREATE TABLE O AS "
+LATER = "CREATE STREAM I (K STRING KEY, A BIGINT) WITH (kafka_topic='s', value_format='JSON', "
+
+
+@pytest.mark.parametrize(
+    ("text", "goes"),
+    [
+        (f"{STREAM} SELECT * FROM I;", True),
+        (f"{STREAM} SELECT K, SPLIT(S, ',')[1] AS P FROM I WHERE S LIKE '%_';", True),
+        (f"{STREAM} SELECT K, RANDOM() AS P FROM I;", False),
+        (f"{STREAM} SELECT K, ARRAY[A] AS P FROM I;", False),
+        (f"{STREAM} SELECT K, EXPLODE(ARRAY[A]) AS P FROM I;", False),
+        (f"{LATER} timestamp='A'); CREATE STREAM O AS SELECT * FROM I;", False),
+        (f"{TABLE} SELECT K, COUNT(*) AS N FROM I GROUP BY K;", True),
+        (f"{TABLE} SELECT K, COUNT(*) AS N FROM I GROUP BY K HAVING COUNT(*) > 1;", False),
+        (f"{TABLE} SELECT K, TOPK(A, 2) AS N FROM I GROUP BY K;", False),
+        (f"{TABLE} SELECT K, COUNT(*) AS N FROM I WINDOW SESSION (1 HOURS) GROUP BY K;", False),
+        (f"{TABLE} SELECT A, COUNT(*) AS N FROM I GROUP BY A;", False),
+    ],
+)
+def test_a_query_goes_through_a_lane_or_not(text: str, goes: bool) -> None:
+    assert all(has_lane(stage.topology, merges=True) == goes for stage in cut(planned(text)))
+
+
+def test_results_that_may_not_merge_go_step_by_step() -> None:
+    topology = planned(f"{TABLE} SELECT K, COUNT(*) AS N FROM I GROUP BY K;")
+    assert not has_lane(topology, merges=False)
 
 
 # Random queries
