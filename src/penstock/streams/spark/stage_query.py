@@ -28,8 +28,13 @@ _POOL = "spark.scheduler.pool"
 _SHUFFLE = "spark.sql.shuffle.partitions"
 _COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
 # Of a batch, which costs the same however large it is: rows of a native stage only pass through, of
-# a tally a few cells each are held, of other stages with state everything.
-_NATIVE_RECORDS, _TALLY_RECORDS, _STEP_RECORDS = 1_000_000, 500_000, 100_000
+# a tally a few cells each are held, of a lane mostly too, of other stages with state everything.
+_NATIVE_RECORDS, _TALLY_RECORDS, _LANE_RECORDS, _STEP_RECORDS = (
+    1_000_000,
+    500_000,
+    250_000,
+    100_000,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,23 +127,27 @@ class StageQuery:
 
     def _with_state(self, spark: "SparkSession") -> tuple["DataFrame", Any]:
         """The rows for each task, and what runs it."""
-        from penstock.streams.spark.combining import PARCEL_SCHEMA
-        from penstock.streams.spark.lane_rows import LaneProcessor, lane_parcels
         from penstock.streams.spark.processor import StageProcessor
         from penstock.streams.spark.tally_rows import TallyProcessor
 
         groups = group_numbers(self.tasks, self.places)
-        tally = self._tally()
         if self._has_lane:
-            read = self._with_task(self._read(spark, _TALLY_RECORDS, "headers"), groups)
-            add: Any = partial(lane_parcels, self.work)
-            rows = read.mapInArrow(add, PARCEL_SCHEMA)
-            return rows, LaneProcessor(self.work, groups, self.lost)
+            return self._in_lane(spark, groups)
+        tally = self._tally()
         if tally is None:
             rows = self._with_task(self._read(spark, _STEP_RECORDS, "headers"), groups)
             return rows, StageProcessor(self.work, groups, self.lost)
         rows = tally.added(self._with_task(self._read(spark, _TALLY_RECORDS), groups))
         return rows, TallyProcessor(self.work, tally.way.end.name, groups, self.lost)
+
+    def _in_lane(self, spark: "SparkSession", groups: list[int]) -> tuple["DataFrame", Any]:
+        """The same where records are added up in a lane, where they are read."""
+        from penstock.streams.spark.combining import PARCEL_SCHEMA
+        from penstock.streams.spark.lane_rows import LaneProcessor, lane_parcels
+
+        rows = self._with_task(self._read(spark, _LANE_RECORDS, "headers"), groups)
+        add: Any = partial(lane_parcels, self.work)
+        return rows.mapInArrow(add, PARCEL_SCHEMA), LaneProcessor(self.work, groups, self.lost)
 
     @property
     def _has_lane(self) -> bool:

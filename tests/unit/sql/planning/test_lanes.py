@@ -331,7 +331,8 @@ def test_headers_stay_with_their_records() -> None:
 
 AGGREGATES = (
     "COUNT(*) AS N, COUNT(S) AS M, SUM(A) AS P, SUM(B) AS Q, SUM(C) AS R, AVG(A) AS U, AVG(C) AS V,"
-    " MIN(B) AS W, MAX(A) AS X, MIN(S) AS Y, MAX(C) AS Z, LATEST_BY_OFFSET(S) AS L"
+    " MIN(B) AS W, MAX(A) AS X, MIN(S) AS Y, MAX(C) AS Z, LATEST_BY_OFFSET(S) AS L,"
+    " EARLIEST_BY_OFFSET(B) AS E, COLLECT_LIST(S) AS O"
 )
 GROUPS = [
     f"SELECT K, {AGGREGATES} FROM I GROUP BY K;",
