@@ -71,7 +71,7 @@ def _fields_reader(names: Sequence[str], kinds: Sequence[DataType | None]) -> Fi
         fields = tuple(found)
         spelt = spellings.get(fields)
         if spelt is None:
-            spelt = _spelt(names, fields)
+            spelt = fields_spelt(names, fields)
             if len(spellings) < _SPELLINGS_MAX:
                 spellings[fields] = spelt
         get = found.get
@@ -83,7 +83,7 @@ def _fields_reader(names: Sequence[str], kinds: Sequence[DataType | None]) -> Fi
     return read
 
 
-def _spelt(names: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
+def fields_spelt(names: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
     """The field of each name: spelt like it, or else the first in other cases; None: there is none.
 
     No field is None, so nothing is found under it.

@@ -16,11 +16,13 @@ from penstock.sql.functions.table import FunctionTable
 from penstock.sql.planning.aggregating import grouped
 from penstock.sql.planning.evaluating import Failed, RowCompiler
 from penstock.sql.planning.joining import Rows, joined
+from penstock.sql.planning.lanes import planned_lane
 from penstock.sql.planning.rows import ROW
 from penstock.sql.planning.sources import column_time, intake_of
 from penstock.sql.types.failures import RowFailure
 from penstock.sql.types.kinds import DataType
 from penstock.streams import KStream, KTable, StreamsBuilder, StreamsTopology
+from penstock.streams.plan.lanes import with_lane
 from penstock.streams.tasks.failures import tell
 from penstock.streams.values.records import Intake
 
@@ -60,7 +62,16 @@ class Planner:
             stream = rows.to_stream() if isinstance(rows, KTable) else rows
             stream = self._by_new_key(stream, logical, compiler)
         self._write(stream, logical, sink)
-        return builder.build()
+        return self._in_a_lane(builder.build(), query)
+
+    def _in_a_lane(self, topology: StreamsTopology, query: QueryInto) -> StreamsTopology:
+        """The same plan, with a lane if its records can be taken in columns."""
+        checker = TypeChecker(self.functions, self.user_types)
+        found = planned_lane(query.logical, query.sink, checker)
+        if found is None:
+            return topology
+        (source,) = query.logical.sources
+        return with_lane(topology, source.relation.topic, found.lane, found.tally)
 
     def projection(self, logical: LogicalQuery) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
         """What makes the columns of the result out of a row, those of the key too."""

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from penstock.streams.steps.contract import RecordStep
+from penstock.streams.values.lanes import RecordLane
 from penstock.streams.values.records import Intake, StreamRecord
 from penstock.streams.values.serdes import Serde, SerdeError
 
@@ -45,6 +46,7 @@ class PlanNode:
     key_serde: Serde[Any] | None = None
     value_serde: Serde[Any] | None = None
     is_global: bool = False
+    lane: RecordLane | None = None  # A source whose records can be taken in columns.
 
     def taken_in(self, record: StreamRecord, partition: int, offset: int) -> StreamRecord:
         """What a source makes of a record that was read; SerdeError where that has no time."""

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from penstock.streams.columns.aggregates import AnyTally, ColumnTally, TypedAggregate
 from penstock.streams.steps.aggregates import AggregateStream, AggregateWindows
-from penstock.streams.tasks.batch import KeyTotal
 from penstock.streams.values.column_types import DOUBLE, LONG, ColumnType
+from penstock.streams.values.lanes import KeyTotal
 from penstock.streams.values.windows import TimeWindows
 
 PARCEL_SCHEMA, _PARCEL_NAMES = "task INT, parcel BINARY", ["task", "parcel"]
@@ -131,11 +131,7 @@ class Combiner:
             nothing = pa.array(np.full(len(rows), _NO_WINDOW))
             return pa.table(columns | {"start": nothing})
         table = pa.table(columns | {"row": pa.array(np.arange(len(rows)))})
-        pieces = []
-        for starts, takes in _windows(rows["timestamp"].to_numpy(), self.step.windows):
-            piece = table.append_column("start", pa.array(starts))
-            pieces.append(piece.filter(pa.array(takes)))
-        together = pa.concat_tables(pieces)
+        together = in_windows(table, self.step.windows)
         if self.step.tally is None or not self.step.tally.is_ordered:
             return together
         # A record that several windows take is in several pieces; each window wants its own order.
@@ -231,6 +227,15 @@ def _in_order(rows: pa.Table) -> pa.Table:
     if (np.diff(partitions) == 0).all() and (np.diff(offsets) > 0).all():
         return rows
     return rows.take(pa.array(np.lexsort((offsets, partitions))))
+
+
+def in_windows(table: pa.Table, windows: TimeWindows) -> pa.Table:
+    """The rows by their times `at`, once for each window that takes them, with its `start`."""
+    pieces = []
+    for starts, takes in _windows(table["at"].to_numpy(), windows):
+        piece = table.append_column("start", pa.array(starts))
+        pieces.append(piece.filter(pa.array(takes)))
+    return pa.concat_tables(pieces)
 
 
 def _windows(times: Any, windows: TimeWindows) -> Iterator[tuple[Any, Any]]:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.streams.plan.lanes import has_lane
 from penstock.streams.plan.native import native_stage, native_tally
 from penstock.streams.spark.native_rows import NativeRows
 from penstock.streams.spark.restoring import LostTasks
@@ -27,8 +28,13 @@ _POOL = "spark.scheduler.pool"
 _SHUFFLE = "spark.sql.shuffle.partitions"
 _COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
 # Of a batch, which costs the same however large it is: rows of a native stage only pass through, of
-# a tally a few cells each are held, of other stages with state everything.
-_NATIVE_RECORDS, _TALLY_RECORDS, _STEP_RECORDS = 1_000_000, 500_000, 100_000
+# a tally a few cells each are held, of a lane mostly too, of other stages with state everything.
+_NATIVE_RECORDS, _TALLY_RECORDS, _LANE_RECORDS, _STEP_RECORDS = (
+    1_000_000,
+    500_000,
+    250_000,
+    100_000,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +111,7 @@ class StageQuery:
         )
 
     def _worked(self, spark: "SparkSession") -> "DataFrame":
+        from penstock.streams.spark.lane_rows import run_in_lane
         from penstock.streams.spark.processor import ROW_SCHEMA, run_without_state
 
         native = None if self.has_state else native_stage(self.work.topology)
@@ -112,7 +119,7 @@ class StageQuery:
             rows = self._read(spark, _NATIVE_RECORDS, "headers", "timestampType")
             return NativeRows(native, self.work).worked(rows)
         if not self.has_state:
-            run: Any = partial(run_without_state, self.work)
+            run: Any = partial(run_in_lane if self._has_lane else run_without_state, self.work)
             return self._read(spark, _NATIVE_RECORDS, "headers").mapInArrow(run, ROW_SCHEMA)
         rows, processor = self._with_state(spark)
         grouped = rows.groupBy("task")
@@ -124,12 +131,27 @@ class StageQuery:
         from penstock.streams.spark.tally_rows import TallyProcessor
 
         groups = group_numbers(self.tasks, self.places)
+        if self._has_lane:
+            return self._in_lane(spark, groups)
         tally = self._tally()
         if tally is None:
             rows = self._with_task(self._read(spark, _STEP_RECORDS, "headers"), groups)
             return rows, StageProcessor(self.work, groups, self.lost)
         rows = tally.added(self._with_task(self._read(spark, _TALLY_RECORDS), groups))
         return rows, TallyProcessor(self.work, tally.way.end.name, groups, self.lost)
+
+    def _in_lane(self, spark: "SparkSession", groups: list[int]) -> tuple["DataFrame", Any]:
+        """The same where records are added up in a lane, where they are read."""
+        from penstock.streams.spark.combining import PARCEL_SCHEMA
+        from penstock.streams.spark.lane_rows import LaneProcessor, lane_parcels
+
+        rows = self._with_task(self._read(spark, _LANE_RECORDS, "headers"), groups)
+        add: Any = partial(lane_parcels, self.work)
+        return rows.mapInArrow(add, PARCEL_SCHEMA), LaneProcessor(self.work, groups, self.lost)
+
+    @property
+    def _has_lane(self) -> bool:
+        return has_lane(self.work.topology, merges=self.work.merges)
 
     def _tally(self) -> "TallyRows | None":
         """How the stage adds up; None: record by record, as when a misfit has to be put aside."""

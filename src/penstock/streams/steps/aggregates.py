@@ -8,6 +8,7 @@ from penstock.streams.columns.aggregates import AnyTally
 from penstock.streams.steps.contract import Arrival, RecordStep, Yielded, kept
 from penstock.streams.steps.tables import stamped
 from penstock.streams.steps.window_clock import WindowStep
+from penstock.streams.values.lanes import LaneTally
 from penstock.streams.values.records import Stamped, StreamRecord, TableChange, TimeWindow, Windowed
 from penstock.streams.values.windows import TimeWindows
 
@@ -23,6 +24,7 @@ class AggregateStream(RecordStep):
     aggregator: Aggregator
     sends_old: bool = False
     tally: AnyTally | None = None  # What is added up, where it was declared.
+    lane_tally: LaneTally | None = None  # What adds up batches of records that came in a lane.
     has_state = True
 
     def take(self, arrival: Arrival) -> Yielded:
@@ -39,11 +41,11 @@ class AggregateStream(RecordStep):
 
     def merge(self, arrival: Arrival) -> Yielded:
         """Work on what a batch adds up to for a key: the record's value is the batch's row."""
-        assert self.tally is not None
+        tally: Any = self.tally or self.lane_tally
         record, row, key = arrival.record, arrival.state, arrival.record.key
         old = self.initializer() if row is None else row.value
         at_ms = record.timestamp_ms if row is None else max(record.timestamp_ms, row.timestamp_ms)
-        new = self.tally.merge(key, old, record.value)
+        new = tally.merge(key, old, record.value)
         change = TableChange(new, old if self.sends_old else None)
         records = (record.with_value(change).at(at_ms),)
         return Yielded(records=records, state=Stamped(new, at_ms), clock=arrival.clock)
@@ -89,6 +91,7 @@ class AggregateWindows(WindowStep):
     initializer: Initializer
     aggregator: Aggregator
     tally: AnyTally | None = None  # What is added up, where it was declared.
+    lane_tally: LaneTally | None = None  # What adds up batches of records that came in a lane.
 
     def take(self, arrival: Arrival) -> Yielded:
         """Work on one record; a null value is aggregated like any other."""
@@ -114,8 +117,8 @@ class AggregateWindows(WindowStep):
             return kept(arrival)
         oldest_ms = clock.stored_ms - self.windows.retention_ms + 1
         rows: dict[int, Stamped] = dict(live_rows(dict(arrival.state or ()), oldest_ms) or ())
-        assert self.tally is not None
-        merge: Any = self.tally.merge
+        tally: Any = self.tally or self.lane_tally
+        merge = tally.merge
         sent = self._update(rows, window, record, lambda key, value, old: merge(key, old, value))
         clock = clock.stored(start_ms)
         state = live_rows(rows, clock.stored_ms - self.windows.retention_ms + 1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from penstock.streams.steps.contract import Arrival, RecordStep, Timer, Yielded, seen_ms
@@ -78,7 +79,7 @@ class HoldBack(RecordStep):
         self, clock: int, record: StreamRecord, timers: Sequence[Timer]
     ) -> tuple[list[Timer], int]:
         """What has waited long enough, and what a full buffer lets go early."""
-        due = [timer for timer in timers if timer.at_ms <= clock - self.wait_ms]
+        due = list(takewhile(lambda timer: timer.at_ms <= clock - self.wait_ms, timers))
         room = len(timers) if self.records_max is None else self.records_max
         if len(timers) - len(due) > room:
             if not self.emits_when_full:

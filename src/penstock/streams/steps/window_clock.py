@@ -35,7 +35,7 @@ class WindowClock:
 
     def stored(self, stored_ms: int) -> "WindowClock":
         """The clock once a window of this time was stored."""
-        return replace(self, stored_ms=max(self.stored_ms, stored_ms))
+        return self if stored_ms <= self.stored_ms else replace(self, stored_ms=stored_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,7 @@ from penstock.streams.tasks.state_values import (
     encoded_count,
 )
 from penstock.streams.tasks.task import Task
+from penstock.streams.values.lanes import KeyTotal
 from penstock.streams.values.records import Headers, StreamRecord
 from penstock.streams.values.serdes import LONG, SerdeError
 
@@ -66,15 +67,6 @@ class RowOut(NamedTuple):
     value: bytes | None
     headers: Headers
     timestamp_ms: int
-
-
-class KeyTotal(NamedTuple):
-    """What a batch adds up to for a key, or for a key and a window."""
-
-    key: bytes
-    start_ms: int  # Of the window; any number where there are none.
-    at_ms: int  # The latest time of the records.
-    row: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +147,21 @@ class TaskBatch:
         self._remember({(row.topic, row.partition): row.offset + 1 for row in ordered})
         return self.out
 
+    def run_left(self, rows: Iterable[RowIn], seen_ms: int, ends: Positions) -> list[int]:
+        """Take the rows through that a lane has left; how much was written after each of them.
+
+        `seen_ms` is the latest time that the lane saw, `ends` where the next batch begins.
+        """
+        written = []
+        with listening(self._failed):
+            for row in rows:
+                self._process([row])
+                written.append(len(self.out))
+        self._task.close()
+        self._task.stream_time_ms = max(self._task.stream_time_ms, seen_ms)
+        self._remember(ends)
+        return written
+
     def _process(self, ordered: list[RowIn]) -> None:
         task = self._task
         for row in self._merged(ordered):
@@ -196,11 +203,17 @@ class TaskBatch:
         return RowOut(topic, ANY_PARTITION, None, data, (), self.wall_clock_ms)
 
     def run_groups(
-        self, node: PlanNode, groups: Iterable[KeyTotal], seen_ms: int, ends: Positions
+        self,
+        node: PlanNode,
+        groups: Iterable[KeyTotal],
+        seen_ms: int,
+        ends: Positions,
+        read_ms: int = -1,
     ) -> list[RowOut]:
         """Take what the batch adds up to for each key, or key and window; then write memory back.
 
-        `seen_ms` is the latest time of the batch, `ends` where the next one begins. The groups come
+        `seen_ms` is the latest time that is added up, `read_ms` that of all records of the batch if
+        somebody looked, `ends` where the next one begins. The groups come
         in the order of their times, so that whoever waits for time to pass sees each window before
         what closes it.
         """
@@ -208,14 +221,17 @@ class TaskBatch:
         task.stream_time_ms = max(task.stream_time_ms, seen_ms)
         assert node.key_serde is not None
         key_of = node.key_serde.deserialize
-        if isinstance(node.step, AggregateWindows):
-            self._merge_windows(node, node.step, groups, seen_ms)
-        elif (sinks := self._count_sinks(node)) is not None:
-            self._merge_counts(node, sinks, groups)
-        elif isinstance(node.step, AggregateStream):
-            for one in groups:
-                record = StreamRecord(key=key_of(one.key), value=one.row, timestamp_ms=one.at_ms)
-                task.merge(node, one.key, record, node.step.merge)
+        with listening(self._failed):
+            if isinstance(node.step, AggregateWindows):
+                self._merge_windows(node, node.step, groups, seen_ms)
+            elif (sinks := self._count_sinks(node)) is not None:
+                self._merge_counts(node, sinks, groups)
+            elif isinstance(node.step, AggregateStream):
+                for one in groups:
+                    at_ms = one.at_ms
+                    record = StreamRecord(key=key_of(one.key), value=one.row, timestamp_ms=at_ms)
+                    task.merge(node, one.key, record, node.step.merge)
+        task.stream_time_ms = max(task.stream_time_ms, read_ms)
         self._remember(ends)
         return self.out
 

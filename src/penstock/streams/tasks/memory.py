@@ -6,7 +6,8 @@
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from operator import attrgetter
+from typing import Any, Final, Protocol
 
 from penstock.streams.steps.contract import Timer
 from penstock.streams.steps.user import UserStore
@@ -29,12 +30,16 @@ class StateMemory(Protocol):
         """Take the key's new state and timers; None is no state, and the timers it had."""
 
 
+# That of the class itself, which would make two tuples in Python for each comparison.
+_ORDER: Final = attrgetter("at_ms", "side", "key")
+
+
 def replace_timers(timers: list[Timer], before: tuple[Timer, ...], now: tuple[Timer, ...]) -> None:
     """Put a key's timers in the place of those it had, in order."""
     for timer in set(before) - set(now):
-        del timers[bisect_left(timers, timer)]
+        del timers[bisect_left(timers, _ORDER(timer), key=_ORDER)]
     for timer in set(now) - set(before):
-        insort(timers, timer)
+        insort(timers, timer, key=_ORDER)
 
 
 @dataclass(slots=True)

@@ -9,23 +9,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark import cloudpickle
 from tests.support.sql_functions import sql_functions
 from tests.support.streams_host import ListHost
 
-from penstock.sql.analysis.persistent import QueryInto
-from penstock.sql.catalog.catalog import Catalog
-from penstock.sql.commands.applying import COMMANDS, Commands
 from penstock.sql.language.parse import parse
-from penstock.sql.planning.planner import Planner
 from penstock.sql.testing.explain import explained
-from penstock.sql.testing.memory_schemas import MemorySchemas
 from penstock.sql.testing.scripts import cases_of
 from penstock.sql.testing.session import TestSession
 from penstock.streams import StreamsTopology, TestDriver
+
+from .rig import planned
 
 PLANS = Path(__file__).resolve().parents[3] / "golden" / "sql" / "plans"
 SCRIPTS = sorted(PLANS.glob("*.sql"))
@@ -57,18 +53,6 @@ def test_a_plan_does_not_depend_on_the_process_that_made_it(seed: str) -> None:
         text=True,
     )  # fmt: skip
     assert told.returncode == 0, told.stderr
-
-
-def planned(text: str) -> StreamsTopology:
-    """The topology of a script's last query."""
-    catalog, schemas, query = Catalog(), MemorySchemas(), None
-    for statement in parse(text):
-        if isinstance(statement, COMMANDS):
-            change: Any = statement
-            outcome = Commands(sql_functions(), schemas).apply(catalog, change)
-            catalog, query = outcome.catalog, outcome.started or query
-    assert isinstance(query, QueryInto)
-    return Planner.of(catalog, sql_functions(), schemas).plan(query)
 
 
 SOURCES = """

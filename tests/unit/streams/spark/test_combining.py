@@ -30,11 +30,12 @@ from penstock.streams.columns.in_python import computing
 from penstock.streams.plan.native import native_tally, tally_step
 from penstock.streams.plan.stages import changelog_topic, cut, own_format_topics
 from penstock.streams.spark.combining import Combined, combine, unpacked
-from penstock.streams.tasks.batch import KeyTotal, RowOut, StageWork, TaskBatch
+from penstock.streams.tasks.batch import RowOut, StageWork, TaskBatch
 from penstock.streams.tasks.changelogs import ChangelogRow
 from penstock.streams.tasks.paged_memory import ABOUT
 from penstock.streams.tasks.progress import TASK_STATE, TaskMarks, progress_from
 from penstock.streams.tasks.restoring import restore_store
+from penstock.streams.values.lanes import KeyTotal
 from penstock.streams.values.records import StreamRecord
 
 SALE = json_of(name="string", cents="long", weight="double", sold="boolean")
