@@ -21,8 +21,10 @@ from penstock.broker.context import Broker, RequestContext
 from penstock.broker.error_answers import fail
 from penstock.broker.quotas.bill import Bill, bill_for
 from penstock.broker.slices import LISTS, in_slices
+from penstock.broker.waiting import Unanswered
 from penstock.errors import ErrorCode, ProtocolError, UnknownServerError, error_for
 from penstock.net.connection import Answer, CloseConnection, IncomingConnection
+from penstock.net.places import AnswerPlace
 from penstock.net.session import Session
 from penstock.net.transport import Parts
 from penstock.protocol.apis import (
@@ -162,6 +164,7 @@ _SIZE_AND_CORRELATION_ID = struct.Struct(">ii")
 # A request beyond this is a list of thousands; to read it takes longer than others should wait.
 # Produce is no such list, however long it is: its records are not looked at.
 _LARGE_REQUEST_BYTES = 64 * 1024
+_AWAITED = (CoroutineType, Unanswered)  # What handlers return that is no response yet.
 _HEADER_BYTES_MIN = 8  # Key, version and correlation id, which every header of any time has.
 
 
@@ -291,7 +294,7 @@ async def _handle_patiently(module: ModuleType, request: Any, context: RequestCo
 
     with deadline_in(timeout_s_of(request)):
         response = module.handle(request, context)
-        return await response if type(response) is CoroutineType else response
+        return await response if isinstance(response, _AWAITED) else response
 
 
 def _answer_plainly(api_key: ApiKey, _request: Any, error: ProtocolError) -> Any:
@@ -300,6 +303,68 @@ def _answer_plainly(api_key: ApiKey, _request: Any, error: ProtocolError) -> Any
     if not hasattr(response, "error_code"):
         raise CloseConnection(f"{api_key.name} failed and cannot say so: {error}")
     return fail(response, error)
+
+
+class _WaitingRequest:
+    """A request on a connection that waits for its answer without a task."""
+
+    __slots__ = (
+        "_bill",
+        "_context",
+        "_place",
+        "_request",
+        "_route",
+        "_started_s",
+        "_unanswered",
+    )
+
+    _place: AnswerPlace
+
+    def __init__(
+        self,
+        route: Route,
+        request: Any,
+        context: RequestContext,
+        unanswered: Unanswered,
+        started_s: float,
+        bill: Bill | None,
+    ) -> None:
+        self._route = route
+        self._request = request
+        self._context = context
+        self._unanswered = unanswered
+        self._started_s = started_s
+        self._bill = bill
+
+    def begin(self, connection: IncomingConnection) -> None:
+        self._place = connection.keep_place(self._unanswered)
+        self._unanswered.start(self)
+
+    def wake(self) -> None:
+        """Answer, if there is enough by now."""
+        looked_s = time.perf_counter()
+        try:
+            response = self._look()
+            if response is None:
+                return
+            self._unanswered.leave()
+            now_s = time.perf_counter()
+            self._route.metrics.observe(now_s - self._started_s)
+            if self._bill is not None:
+                self._bill.note_step(now_s - looked_s)
+                self._bill.settle(response)
+            parts = self._route.frame(self._context.header.correlation_id, response)
+        except Exception as error:  # noqa: BLE001 - nobody else could tell the client
+            self._unanswered.leave()
+            self._place.fail(str(error))
+            return
+        self._place.fill(parts)
+
+    def _look(self) -> Any:
+        try:
+            return self._unanswered.look()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+            return self._route.answer_error(self._request, error)
 
 
 class Dispatcher:
@@ -346,6 +411,12 @@ class Dispatcher:
             if bill is not None:
                 bill.note_time(time.perf_counter() - started_s)
             return self._serve_later(route, request, context, response, started_s, bill)
+        if isinstance(response, Unanswered):
+            if bill is not None:
+                bill.note_time(time.perf_counter() - started_s)
+            waiting = _WaitingRequest(route, request, context, response, started_s, bill)
+            waiting.begin(connection)
+            return None
         took_s = time.perf_counter() - started_s
         route.metrics.observe(took_s)
         if bill is not None:
@@ -477,7 +548,7 @@ def _decode(route: Route, frame: bytearray) -> tuple[RequestHeader, Any]:
 
 async def _handle(route: Route, request: Any, context: RequestContext) -> Any:
     response = route.handle(request, context)
-    return await response if type(response) is CoroutineType else response
+    return await response if isinstance(response, _AWAITED) else response
 
 
 def _answer_unknown_version(frame: memoryview, metrics: Metrics) -> Parts:

@@ -55,7 +55,7 @@ typedef struct {
 struct Codec {
     PyObject_HEAD
     PyTypeObject *type;
-    int is_flexible, has_records;
+    int is_flexible;
     Py_ssize_t body_count, still_count;
     Field *body;  /* What travels. */
     Field *still; /* What does not: fields of other versions, and tagged ones at their defaults. */
@@ -107,9 +107,7 @@ static int take_body(Codec *self, PyObject *list) {
                 return -1;
             }
             f->codec = (Codec *)Py_NewRef(codec);
-            self->has_records |= f->codec->has_records;
         }
-        self->has_records |= f->kind == RECORD_SET;
         int is_of_structs = f->kind == STRUCT || (f->kind == LIST && f->of == STRUCT);
         if (f->kind < 0 || f->kind >= KINDS || f->of < 0 || f->of >= KINDS || f->size_min < 1
             || is_of_structs != (f->codec != NULL)
@@ -312,6 +310,7 @@ typedef struct {
     uint8_t *bytes;
     size_t size, room;
     Py_ssize_t left;
+    PyObject *parts; /* Of a message whose records may lie in a file; NULL: all goes into `bytes`. */
     uint8_t first[512];
 } Out;
 
@@ -382,6 +381,25 @@ static int write_fixed(Out *out, int kind, PyObject *value) {
     return 0;
 }
 
+/* What was written since the last part becomes one. */
+static int end_part(Out *out) {
+    if (!out->size) return 0;
+    PyObject *part = PyBytes_FromStringAndSize((const char *)out->bytes, (Py_ssize_t)out->size);
+    out->size = 0;
+    int done = part ? PyList_Append(out->parts, part) : -1;
+    Py_XDECREF(part);
+    return done;
+}
+
+/* Records that are no bytes, such as a slice of a file: a part of their own. */
+static int hand_over(Out *out, int is_flexible, PyObject *value) {
+    if (!out->parts || PyObject_CheckBuffer(value)) return -1;
+    Py_ssize_t size = PyObject_Size(value);
+    if (size < 0 || write_prefix(out, is_flexible, RECORD_SET, size) < 0) return -1;
+    if (!size) return 0;
+    return end_part(out) < 0 ? -1 : PyList_Append(out->parts, value);
+}
+
 static int write_value(Out *out, int is_flexible, int kind, int is_nullable, PyObject *value) {
     if (kind <= UUID) return write_fixed(out, kind, value);
     if (value == Py_None) return is_nullable ? write_prefix(out, is_flexible, kind, -1) : -1;
@@ -390,7 +408,8 @@ static int write_value(Out *out, int is_flexible, int kind, int is_nullable, PyO
     if (kind == STRING) {
         if (!PyUnicode_Check(value) || !(data = PyUnicode_AsUTF8AndSize(value, &size))) return -1;
     } else {
-        if (!PyBytes_Check(value)) return -1;
+        if (!PyBytes_Check(value))
+            return kind == RECORD_SET ? hand_over(out, is_flexible, value) : -1;
         data = PyBytes_AS_STRING(value);
         size = PyBytes_GET_SIZE(value);
     }
@@ -459,14 +478,17 @@ static PyObject *encode(PyObject *self, PyObject *message) {
     return PyObject_CallOneArg(PyTuple_GET_ITEM(self, 1), message);
 }
 
-/* The same as the only part of a list; a message of no bytes has no parts. */
+/* The same as a list of parts: bytes, and between them what `hand_over` left as it is. */
 static PyObject *encode_parts(PyObject *self, PyObject *message) {
-    PyObject *made = encode(self, message);
-    if (!made || PyList_CheckExact(made)) return made; /* Of the twin. */
-    PyObject *parts = PyList_New(PyBytes_GET_SIZE(made) ? 1 : 0);
-    if (parts && PyList_GET_SIZE(parts)) PyList_SET_ITEM(parts, 0, Py_NewRef(made));
-    Py_DECREF(made);
-    return parts;
+    Out out = {.bytes = out.first, .room = sizeof out.first, .left = NATIVE_ELEMENTS_MAX,
+               .parts = PyList_New(0)};
+    int is_made = out.parts && write_struct(&out, (Codec *)PyTuple_GET_ITEM(self, 0), message) == 0
+        && end_part(&out) == 0;
+    if (out.bytes != out.first) PyMem_Free(out.bytes);
+    if (is_made) return out.parts;
+    Py_XDECREF(out.parts);
+    PyErr_Clear();
+    return PyObject_CallOneArg(PyTuple_GET_ITEM(self, 1), message);
 }
 
 static PyMethodDef DECODE = {"decode", (PyCFunction)(void (*)(void))decode, METH_FASTCALL, NULL};
@@ -488,12 +510,10 @@ static PyObject *Codec_decoder(PyObject *self, PyObject *args) {
 }
 
 static PyObject *Codec_encoder(PyObject *self, PyObject *twin) {
-    if (((Codec *)self)->has_records) return Py_NewRef(twin); /* They may lie in a file. */
     return bound(&ENCODE, Py_BuildValue("(OO)", self, twin));
 }
 
 static PyObject *Codec_part_encoder(PyObject *self, PyObject *twin) {
-    if (((Codec *)self)->has_records) return Py_NewRef(twin);
     return bound(&ENCODE_PARTS, Py_BuildValue("(OO)", self, twin));
 }
 

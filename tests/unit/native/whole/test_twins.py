@@ -19,6 +19,11 @@ from penstock.native import NativeModule
 from penstock.protocol.apis import ApiKey, first_flexible_versions
 from penstock.protocol.codecs import decoder_for, encoder_for, part_encoder_for
 from penstock.protocol.headers import RequestHeader, encode_request_header, read_request_header
+from penstock.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
 from penstock.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -93,6 +98,32 @@ def test_a_message_without_all_its_fields_is_refused_alike(native: NativeModule)
     unmade = object.__new__(ProduceResponse)
     ours, twin = encoder_for(ProduceResponse, 9, native), encoder_for(ProduceResponse, 9, None)
     assert outcome(ours, unmade) == outcome(twin, unmade)
+
+
+class Slice:
+    """Records that lie in a file: all that is known of them here is how many bytes they are."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+
+@pytest.mark.parametrize("version", FetchResponse.versions)
+@pytest.mark.parametrize("sizes", [(0,), (100,), (1, 0, 1 << 20), (3,) * 40])
+def test_records_in_a_file_stand_between_the_bytes_as_they_are(
+    native: NativeModule, version: int, sizes: tuple[int, ...]
+) -> None:
+    found = [PartitionData(partition_index=i, records=Slice(n)) for i, n in enumerate(sizes)]
+    found.append(PartitionData(partition_index=99, records=b"in memory"))
+    found.append(PartitionData(partition_index=100, records=memoryview(b"a view")))
+    for kept in (found, found[:-1]):  # Views are Python's to write.
+        response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=kept)])
+        ours, twin = (part_encoder_for(FetchResponse, version, one) for one in (native, None))
+        assert ours(response) == twin(response)
+        parts = [part for part in ours(response) if isinstance(part, Slice)]
+        assert parts == [data.records for data in kept if len(data.records) and data in found[:-2]]
 
 
 @pytest.mark.parametrize("partitions", [1, 2000])  # The second is more than is read natively.
