@@ -42,6 +42,7 @@ from penstock.protocol.headers import (
 )
 from penstock.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from penstock.protocol.primitives import MalformedMessage
+from penstock.protocol.schema import UNREADABLE
 from penstock.security.acls.required import RequiredRight, required
 from penstock.security.acls.rules import AclOperation
 from penstock.telemetry.metrics import Metrics, RequestMetrics
@@ -179,6 +180,7 @@ class Route:
         "header_tail",
         "metrics",
         "needs",
+        "read",
         "version",
     )
 
@@ -201,6 +203,7 @@ class Route:
         # Bytes after the request are not looked at, as in Apache Kafka: librdkafka leaves three
         # of them behind when it asks for the metadata of all topics.
         self.decode: Callable[..., tuple[Any, int]] = request_class(api_key).decode_prefix
+        self.read = request_class(api_key).reader(version)
         self.handle: Callable[[Any, RequestContext], Any] = module.handle
         if api_key in CONTROLLER_APIS:
             self.handle = partial(_handle_at_controller, module)
@@ -235,6 +238,10 @@ class Route:
     def frame(self, correlation_id: int, response: Any) -> Parts:
         """Put size and header in front of a response: the parts as they go out."""
         parts: Parts = response.encode_parts(self.version)
+        if len(parts) == 1 and type(parts[0]) is bytes:  # All but the records of a Fetch.
+            body, tail = parts[0], self.header_tail
+            size = _CORRELATION_ID.size + len(tail) + len(body)
+            return [_SIZE_AND_CORRELATION_ID.pack(size, correlation_id) + tail + body]
         size = _CORRELATION_ID.size + len(self.header_tail)
         for part in parts:
             size += len(part)
@@ -394,9 +401,10 @@ class Dispatcher:
             return self._serve_large(route, bytearray(frame), connection)
         try:
             header, body_at = decode_request_header(frame)
-            request, _ = route.decode(frame, route.version, body_at)
-        except MalformedMessage as error:
-            raise CloseConnection(f"a malformed {route.api_key.name} request: {error}") from None
+            request, _ = route.read(frame, body_at, len(frame))
+        except UNREADABLE:
+            _decode(route, frame)  # Raises it anew, with the reason.
+            raise
         context = RequestContext(self._broker, header, connection.session)
         bill = None
         if self._quotas.is_active:
@@ -537,7 +545,7 @@ def _make_route(
     )
 
 
-def _decode(route: Route, frame: bytearray) -> tuple[RequestHeader, Any]:
+def _decode(route: Route, frame: bytearray | memoryview) -> tuple[RequestHeader, Any]:
     try:
         header, body_at = decode_request_header(memoryview(frame))
         request, _ = route.decode(memoryview(frame), route.version, body_at)

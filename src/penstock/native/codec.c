@@ -13,7 +13,7 @@
 #include <string.h>
 #include <structmember.h>
 
-enum { FORM = 4 }; /* The Python side asks for the form it was written for. */
+enum { FORM = 5 }; /* The Python side asks for the form it was written for. */
 enum { NATIVE_ELEMENTS_MAX = 1024, CHECKED_BYTES_MAX = 32768, BUILT_BYTES_MAX = 16384 };
 enum {
     BOOLEAN, INT8, INT16, UINT16, INT32, INT64, FLOAT64, UUID,
@@ -615,7 +615,8 @@ static int can_crc(void) { return 0; }
 enum { BATCH_HEADER_BYTES = 61, LOG_OVERHEAD = 12, CRC_AT = 17, CRC_FROM = 21,
        HEADER_FIELDS = 13 };
 static const int BATCH_WIDTHS[HEADER_FIELDS] = {8, 4, 4, 1, 4, 2, 4, 8, 8, 8, 2, 4, 4};
-enum { LENGTH = 1, MAGIC = 3, CRC = 4, LAST_DELTA = 6, RECORD_COUNT = 12 };
+enum { LENGTH = 1, MAGIC = 3, CRC = 4, ATTRIBUTES = 5, LAST_DELTA = 6, PRODUCER_ID = 9,
+       PRODUCER_EPOCH = 10, BASE_SEQUENCE = 11, RECORD_COUNT = 12 };
 
 static PyObject *made_header(PyTypeObject *type, const int64_t *fields) {
     PyObject *header = made_tuple(type, HEADER_FIELDS);
@@ -627,25 +628,39 @@ static PyObject *made_header(PyTypeObject *type, const int64_t *fields) {
     return header;
 }
 
-static PyObject *read_batch(PyTypeObject *type, const uint8_t *bytes, Py_ssize_t size) {
-    if (size < BATCH_HEADER_BYTES) return NULL;
-    int64_t fields[HEADER_FIELDS];
+/* Whether length, magic and CRC are right. */
+static int read_batch(const uint8_t *bytes, Py_ssize_t size, int64_t *fields) {
+    if (size < BATCH_HEADER_BYTES) return 0;
     const uint8_t *at = bytes;
     for (int i = 0; i < HEADER_FIELDS; at += BATCH_WIDTHS[i++])
         fields[i] = i == CRC ? (int64_t)unsigned_at(at, 4) : signed_at(at, BATCH_WIDTHS[i]);
     int64_t end = LOG_OVERHEAD + fields[LENGTH];
-    if (fields[MAGIC] != 2 || end < BATCH_HEADER_BYTES || end > size || end > CHECKED_BYTES_MAX
-        || fields[RECORD_COUNT] < 0 || fields[LAST_DELTA] < 0
-        || crc32c(bytes + CRC_FROM, (Py_ssize_t)end - CRC_FROM) != (uint32_t)fields[CRC])
-        return NULL;
-    return made_header(type, fields);
+    return fields[MAGIC] == 2 && end >= BATCH_HEADER_BYTES && end <= size
+        && end <= CHECKED_BYTES_MAX && fields[RECORD_COUNT] >= 0 && fields[LAST_DELTA] >= 0
+        && crc32c(bytes + CRC_FROM, (Py_ssize_t)end - CRC_FROM) == (uint32_t)fields[CRC];
 }
 
-static PyObject *check_batch(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+/* Whether a producer may send it, and nothing but it. */
+static int is_produced(const int64_t *fields, Py_ssize_t size) {
+    enum { CODECS = 7, CODEC_LAST = 4, APPEND_TIME = 8, TRANSACTION = 16, CONTROLS = 32,
+           RECORD_BYTES_MIN = 7 };
+    int64_t attributes = fields[ATTRIBUTES], count = fields[RECORD_COUNT];
+    if (fields[LENGTH] != size - LOG_OVERHEAD || count <= 0 || count != fields[LAST_DELTA] + 1
+        || (attributes & CODECS) > CODEC_LAST || attributes & (APPEND_TIME | CONTROLS))
+        return 0;
+    if (!(attributes & CODECS) && count * RECORD_BYTES_MIN > size - BATCH_HEADER_BYTES) return 0;
+    if (fields[PRODUCER_ID] < 0) return !(attributes & TRANSACTION);
+    return fields[BASE_SEQUENCE] >= 0 && fields[PRODUCER_EPOCH] >= 0;
+}
+
+static PyObject *checked(PyObject *self, PyObject *const *args, Py_ssize_t count, int of_producer) {
     PyObject *header = NULL;
     Py_buffer buffer;
     if (count == 1 && PyObject_GetBuffer(args[0], &buffer, PyBUF_SIMPLE) == 0) {
-        header = read_batch((PyTypeObject *)PyTuple_GET_ITEM(self, 0), buffer.buf, buffer.len);
+        int64_t fields[HEADER_FIELDS];
+        if (read_batch(buffer.buf, buffer.len, fields)
+            && (!of_producer || is_produced(fields, buffer.len)))
+            header = made_header((PyTypeObject *)PyTuple_GET_ITEM(self, 0), fields);
         PyBuffer_Release(&buffer);
     }
     if (header) return header;
@@ -653,8 +668,19 @@ static PyObject *check_batch(PyObject *self, PyObject *const *args, Py_ssize_t c
     return PyObject_Vectorcall(PyTuple_GET_ITEM(self, 1), args, (size_t)count, NULL);
 }
 
+static PyObject *check_batch(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    return checked(self, args, count, 0);
+}
+
+static PyObject *check_produced(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    return checked(self, args, count, 1);
+}
+
 static PyMethodDef CHECK_BATCH = {"check_batch", (PyCFunction)(void (*)(void))check_batch,
                                   METH_FASTCALL, NULL};
+static PyMethodDef CHECK_PRODUCED = {"check_produced",
+                                     (PyCFunction)(void (*)(void))check_produced, METH_FASTCALL,
+                                     NULL};
 
 /* A function of batches that knows the class of their headers and its twin. */
 static PyObject *batch_leaf(PyMethodDef *method, PyObject *args) {
@@ -671,6 +697,11 @@ static PyObject *batch_leaf(PyMethodDef *method, PyObject *args) {
 static PyObject *batch_checker(PyObject *module, PyObject *args) {
     (void)module;
     return batch_leaf(&CHECK_BATCH, args);
+}
+
+static PyObject *produced_checker(PyObject *module, PyObject *args) {
+    (void)module;
+    return batch_leaf(&CHECK_PRODUCED, args);
 }
 
 /* Building what a state machine writes: records of one moment. `self` is (the class, the twin). */
@@ -801,6 +832,7 @@ static PyObject *batch_builder(PyObject *module, PyObject *args) {
 static PyMethodDef FUNCTIONS[] = {
     {"header_decoder", header_decoder, METH_VARARGS, "decode_request_header, given its twin"},
     {"batch_checker", batch_checker, METH_VARARGS, "check_batch, given its twin"},
+    {"produced_checker", produced_checker, METH_VARARGS, "check_only, given its twin"},
     {"batch_builder", batch_builder, METH_VARARGS, "build_key_values, given its twin"},
     {NULL, NULL, 0, NULL},
 };

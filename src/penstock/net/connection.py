@@ -265,7 +265,8 @@ class IncomingConnection:
                 self.close()
                 return
             taken += received
-            if self._is_full() or self._mute is not None or self._backlog:
+            is_full = self._is_writing or (self._pending and self._is_full()) or self._is_held
+            if is_full or self._mute is not None or self._backlog:
                 self._pause_reading()
                 return
             if received < wanted and self._transport.empties_at_once:
@@ -475,23 +476,18 @@ class IncomingConnection:
         if not out or self._is_writing or self.is_closed:
             return
         if len(out) == 1 and type(out[0]) is bytes and not self._out_at:
-            if self._send_one(out[0]):
+            # The only answer there is, which nearly always goes out at once.
+            try:
+                self._out_at = self._send(out[0])
+            except (BlockingIOError, InterruptedError):
+                self._wait_to_send()
                 return
-        elif self._send_some():
-            return
-        self._wait_to_send()
-
-    def _send_one(self, answer: bytes) -> bool:
-        """Send the only answer there is, which nearly always goes out at once (True)."""
-        try:
-            sent = self._send(answer)
-        except (BlockingIOError, InterruptedError):
-            return False
-        if sent == len(answer):
-            self._out.clear()
-            return True
-        self._out_at = sent
-        return self._send_some()
+            if self._out_at == len(out[0]):
+                self._out_at = 0
+                out.clear()
+                return
+        if not self._send_some():
+            self._wait_to_send()
 
     def _wait_to_send(self) -> None:
         self._is_writing = True

@@ -13,7 +13,17 @@ so importing hundreds of declarations costs milliseconds and a version nobody sp
 from collections.abc import Callable, Sequence
 from struct import error as StructError
 from types import EllipsisType, MappingProxyType
-from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar, cast, dataclass_transform
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    NoReturn,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    dataclass_transform,
+)
 
 from penstock.errors import UnsupportedVersion
 from penstock.protocol.primitives import ZERO_UUID, MalformedMessage
@@ -25,6 +35,8 @@ T = TypeVar("T")
 RecordSet: TypeAlias = Any
 
 VERSION_MAX = 0x7FFF
+# What a function that reads bytes raises when they are no message.
+UNREADABLE: Final = (StructError, IndexError, UnicodeDecodeError, MalformedMessage)
 
 
 class Field:
@@ -275,6 +287,14 @@ class Message(Struct):
         except MalformedMessage as error:
             reason = str(error)
         raise MalformedMessage(f"{cls.__name__} version {version}: {reason}")
+
+    @classmethod
+    def reader(cls, version: int) -> Callable[[memoryview, int, int], tuple[Any, int]]:
+        """`read(data, at, end)`, for whoever reads many of a version.
+
+        It raises UNREADABLE; `decode_prefix` says what is wrong with those bytes.
+        """
+        return cls._decoders.get(version) or _compile_decoder(cls, version)
 
     def encode(self, version: int) -> bytes:
         """The bytes of the message in a version; records must be bytes-like."""

@@ -20,6 +20,7 @@ from penstock.records.record import Record, decode_records, encode_records
 
 __all__ = [
     "HEADER_BYTES",
+    "LEAD",
     "LOG_OVERHEAD",
     "BatchHeader",
     "Record",
@@ -46,6 +47,7 @@ NO_TIMESTAMP = -1
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
+LEAD = struct.Struct(">qii")  # What a batch begins with: base offset, length, leader epoch.
 _CRC = struct.Struct(">I")
 _BATCH_LENGTH_MIN = HEADER_BYTES - LOG_OVERHEAD
 _LEADER_EPOCH_AT = 12
