@@ -173,6 +173,7 @@ class Route:
     """How one version of one API is decoded, handled and answered."""
 
     __slots__ = (
+        "_write",
         "api_key",
         "decode",
         "error_response",
@@ -204,6 +205,7 @@ class Route:
         # of them behind when it asks for the metadata of all topics.
         self.decode: Callable[..., tuple[Any, int]] = request_class(api_key).decode_prefix
         self.read = request_class(api_key).reader(version)
+        self._write = response_class(api_key).part_writer(version)
         self.handle: Callable[[Any, RequestContext], Any] = module.handle
         if api_key in CONTROLLER_APIS:
             self.handle = partial(_handle_at_controller, module)
@@ -237,7 +239,10 @@ class Route:
 
     def frame(self, correlation_id: int, response: Any) -> Parts:
         """Put size and header in front of a response: the parts as they go out."""
-        parts: Parts = response.encode_parts(self.version)
+        try:
+            parts: Parts = self._write(response)
+        except Exception:  # noqa: BLE001 - it is raised anew, with the reason
+            parts = response.encode_parts(self.version)
         if len(parts) == 1 and type(parts[0]) is bytes:  # All but the records of a Fetch.
             body, tail = parts[0], self.header_tail
             size = _CORRELATION_ID.size + len(tail) + len(body)

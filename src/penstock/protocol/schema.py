@@ -304,6 +304,14 @@ class Message(Struct):
         except (StructError, TypeError, AttributeError) as error:
             raise _not_encodable(self, version, error) from error
 
+    @classmethod
+    def part_writer(cls, version: int) -> Callable[[Any], list[Any]]:
+        """`write(message)`, for whoever writes many of a version.
+
+        It raises anything; `encode_parts` says what is wrong with the message.
+        """
+        return cls._part_encoders.get(version) or _compile_part_encoder(cls, version)
+
     def encode_parts(self, version: int) -> list[object]:
         """Like `encode`, but record sets that are no bytes stand in the list as they are."""
         encoder = self._part_encoders.get(version) or _compile_part_encoder(type(self), version)
