@@ -5,6 +5,7 @@ PENSTOCK_LONG=1 tries fifty times as many.
 
 import os
 import random
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -31,8 +32,17 @@ from penstock.protocol.messages.produce import (
     TopicProduceData,
 )
 from penstock.protocol.schema import Message
-from penstock.records.batch import BatchHeader, check_batch, gather_key_values, read_checked
+from penstock.records.batch import (
+    BatchHeader,
+    build_batch,
+    check_batch,
+    gather_key_values,
+    read_checked,
+)
+from penstock.records.checksum import crc32c
 from penstock.records.compression import Codec
+from penstock.records.produced import read_only_batch
+from penstock.records.record import Record
 
 EXAMPLES = 50 if os.environ.get("PENSTOCK_LONG") else 1
 TARGETS = [(message, version) for message in api_messages() for version in message.versions]
@@ -203,6 +213,47 @@ def test_batches_are_checked_as_python_checks_them(
     assert found == outcome(read_checked, view)
     assert outcome(ours, view, 1) == outcome(read_checked, view, 1)
     assert change is not None or cut is not None or type(found) is BatchHeader
+
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+_ODD = {"attributes": 5, "last_offset_delta": 6, "producer_id": 9, "producer_epoch": 10}
+_ODD |= {"base_sequence": 11, "record_count": 12}
+
+
+@settings(max_examples=600 * EXAMPLES, deadline=None)
+@given(
+    fields=st.dictionaries(
+        st.sampled_from(sorted(_ODD)),
+        st.integers(-2, 70) | st.sampled_from([(1 << 15) - 1]),
+        max_size=3,
+    ),
+    count=st.integers(1, 4),
+    codec=st.sampled_from(Codec),
+    beyond=st.binary(max_size=2),
+    cut=st.none() | st.integers(0, 90),
+    magic=st.sampled_from([2, 2, 2, 2, 1, 3]),
+)
+def test_what_producers_send_is_judged_as_python_judges_it(
+    native: NativeModule,
+    fields: dict[str, int],
+    count: int,
+    codec: Codec,
+    beyond: bytes,
+    cut: int | None,
+    magic: int,
+) -> None:
+    batch = build_batch([Record(i, 1, b"k", b"v" * 9) for i in range(count)], codec=codec)
+    header = list(HEADER.unpack_from(batch))
+    for name, value in fields.items():
+        header[_ODD[name]] = value
+    HEADER.pack_into(batch, 0, *header)
+    struct.pack_into(">bI", batch, 16, magic, crc32c(memoryview(batch)[21:]))
+    data = memoryview((batch + beyond)[:cut])
+    ours = native.produced_checker(BatchHeader, read_only_batch)
+    found = outcome(ours, data)
+    assert found == outcome(read_only_batch, data)
+    if not (fields or beyond) and cut is None and magic == 2:
+        assert type(found) is BatchHeader
 
 
 SMALL_BYTES = st.binary(max_size=200) | st.integers(100, 3000).map(bytes)
