@@ -105,15 +105,13 @@ def _old_batches(records: memoryview, at_once: bool) -> list[tuple[BatchHeader, 
     """From before version 3, when a request could hold several of any format."""
     if is_legacy(records):
         convert = partial(convert_up, records)
-        batches = split_batches(memoryview(_unpack_within_bound(convert, len(records), at_once)))
-    else:
-        batches = split_batches(records)
-    for header, _ in batches:
-        check_produced(header)
-    return batches
+        return split_batches(memoryview(_unpack_within_bound(convert, len(records), at_once)))
+    return split_batches(records)
 
 
 def _check(header: BatchHeader, batch: memoryview, config: LogConfig, version: int) -> None:
+    if version < _FIRST_VERSION_WITH_BATCHES:  # Else it was part of the check of the only batch.
+        check_produced(header)
     size = len(batch)
     attributes = header.attributes
     if size > config.max_message_bytes:
