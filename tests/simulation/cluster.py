@@ -9,10 +9,10 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
+from inspect import isawaitable
 from pathlib import Path
-from types import CoroutineType
 from typing import Any
 
 from tests.simulation.clock import NATURE, Process, VirtualLoop
@@ -253,9 +253,9 @@ class _BusyDispatcher(Dispatcher):
 
     def _handle(self, handle: Callable[..., Any], request: Any, context: RequestContext) -> Any:
         response = handle(request, context)
-        return self._in_turn(response) if type(response) is CoroutineType else response
+        return self._in_turn(response) if isawaitable(response) else response
 
-    async def _in_turn(self, waiting: Coroutine[Any, Any, Any]) -> Any:
+    async def _in_turn(self, waiting: Awaitable[Any]) -> Any:
         if self._rng.random() < _BUSY:
             await asyncio.sleep(self._rng.random() ** 2 * _TURN_S_MAX)
         return await waiting

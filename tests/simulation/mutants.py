@@ -309,5 +309,5 @@ MUTANTS: dict[str, Mutant] = {
     **{name: Mutant(apply, 2) for name, apply in COORDINATOR_MUTANTS.items()},
     "a marker takes guards down": Mutant(leaving_guards_up, 14),
     "refusals are confirmed": Mutant(refusing_from_memory, 0),
-    "what is safe is one's own": Mutant(believing_another_leaders_high_watermark, 221),
+    "what is safe is one's own": Mutant(believing_another_leaders_high_watermark, 299),
 }

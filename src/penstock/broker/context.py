@@ -12,6 +12,7 @@ from penstock.broker.quotas.connections import ConnectionQuotas
 from penstock.broker.slow_lane import SlowLane
 from penstock.broker.transactions.exactly_once import Transactions
 from penstock.broker.transactions.producer_ids import ProducerIds
+from penstock.broker.waiting import WaitingRoom
 from penstock.cluster.control.controller import Controller
 from penstock.cluster.image.image import ClusterImage
 from penstock.config.broker import BrokerConfig
@@ -61,6 +62,7 @@ class Broker:
     tokens: "DelegationTokens | None" = None  # None: there is no key to make them with.
     decoy_key: bytes = field(default=b"", repr=False)  # Empty: no listener asks for passwords.
     slow_lane: SlowLane = field(default_factory=SlowLane)
+    waiting_room: WaitingRoom = field(default_factory=WaitingRoom)
     now_ms: Callable[[], int] = field(default=wall_clock_ms)
     # What is to be told of settings that changed while the broker runs, after it obeys them itself.
     config_followers: list[Callable[[BrokerConfig], None]] = field(default_factory=list)

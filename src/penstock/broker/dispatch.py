@@ -21,8 +21,10 @@ from penstock.broker.context import Broker, RequestContext
 from penstock.broker.error_answers import fail
 from penstock.broker.quotas.bill import Bill, bill_for
 from penstock.broker.slices import LISTS, in_slices
+from penstock.broker.waiting import Unanswered
 from penstock.errors import ErrorCode, ProtocolError, UnknownServerError, error_for
 from penstock.net.connection import Answer, CloseConnection, IncomingConnection
+from penstock.net.places import AnswerPlace
 from penstock.net.session import Session
 from penstock.net.transport import Parts
 from penstock.protocol.apis import (
@@ -40,6 +42,7 @@ from penstock.protocol.headers import (
 )
 from penstock.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from penstock.protocol.primitives import MalformedMessage
+from penstock.protocol.schema import UNREADABLE
 from penstock.security.acls.required import RequiredRight, required
 from penstock.security.acls.rules import AclOperation
 from penstock.telemetry.metrics import Metrics, RequestMetrics
@@ -162,6 +165,7 @@ _SIZE_AND_CORRELATION_ID = struct.Struct(">ii")
 # A request beyond this is a list of thousands; to read it takes longer than others should wait.
 # Produce is no such list, however long it is: its records are not looked at.
 _LARGE_REQUEST_BYTES = 64 * 1024
+_AWAITED = (CoroutineType, Unanswered)  # What handlers return that is no response yet.
 _HEADER_BYTES_MIN = 8  # Key, version and correlation id, which every header of any time has.
 
 
@@ -169,6 +173,7 @@ class Route:
     """How one version of one API is decoded, handled and answered."""
 
     __slots__ = (
+        "_write",
         "api_key",
         "decode",
         "error_response",
@@ -176,6 +181,7 @@ class Route:
         "header_tail",
         "metrics",
         "needs",
+        "read",
         "version",
     )
 
@@ -198,6 +204,8 @@ class Route:
         # Bytes after the request are not looked at, as in Apache Kafka: librdkafka leaves three
         # of them behind when it asks for the metadata of all topics.
         self.decode: Callable[..., tuple[Any, int]] = request_class(api_key).decode_prefix
+        self.read = request_class(api_key).reader(version)
+        self._write = response_class(api_key).part_writer(version)
         self.handle: Callable[[Any, RequestContext], Any] = module.handle
         if api_key in CONTROLLER_APIS:
             self.handle = partial(_handle_at_controller, module)
@@ -231,7 +239,14 @@ class Route:
 
     def frame(self, correlation_id: int, response: Any) -> Parts:
         """Put size and header in front of a response: the parts as they go out."""
-        parts: Parts = response.encode_parts(self.version)
+        try:
+            parts: Parts = self._write(response)
+        except Exception:  # noqa: BLE001 - it is raised anew, with the reason
+            parts = response.encode_parts(self.version)
+        if len(parts) == 1 and type(parts[0]) is bytes:  # All but the records of a Fetch.
+            body, tail = parts[0], self.header_tail
+            size = _CORRELATION_ID.size + len(tail) + len(body)
+            return [_SIZE_AND_CORRELATION_ID.pack(size, correlation_id) + tail + body]
         size = _CORRELATION_ID.size + len(self.header_tail)
         for part in parts:
             size += len(part)
@@ -291,7 +306,7 @@ async def _handle_patiently(module: ModuleType, request: Any, context: RequestCo
 
     with deadline_in(timeout_s_of(request)):
         response = module.handle(request, context)
-        return await response if type(response) is CoroutineType else response
+        return await response if isinstance(response, _AWAITED) else response
 
 
 def _answer_plainly(api_key: ApiKey, _request: Any, error: ProtocolError) -> Any:
@@ -300,6 +315,68 @@ def _answer_plainly(api_key: ApiKey, _request: Any, error: ProtocolError) -> Any
     if not hasattr(response, "error_code"):
         raise CloseConnection(f"{api_key.name} failed and cannot say so: {error}")
     return fail(response, error)
+
+
+class _WaitingRequest:
+    """A request on a connection that waits for its answer without a task."""
+
+    __slots__ = (
+        "_bill",
+        "_context",
+        "_place",
+        "_request",
+        "_route",
+        "_started_s",
+        "_unanswered",
+    )
+
+    _place: AnswerPlace
+
+    def __init__(
+        self,
+        route: Route,
+        request: Any,
+        context: RequestContext,
+        unanswered: Unanswered,
+        started_s: float,
+        bill: Bill | None,
+    ) -> None:
+        self._route = route
+        self._request = request
+        self._context = context
+        self._unanswered = unanswered
+        self._started_s = started_s
+        self._bill = bill
+
+    def begin(self, connection: IncomingConnection) -> None:
+        self._place = connection.keep_place(self._unanswered)
+        self._unanswered.start(self)
+
+    def wake(self) -> None:
+        """Answer, if there is enough by now."""
+        looked_s = time.perf_counter()
+        try:
+            response = self._look()
+            if response is None:
+                return
+            self._unanswered.leave()
+            now_s = time.perf_counter()
+            self._route.metrics.observe(now_s - self._started_s)
+            if self._bill is not None:
+                self._bill.note_step(now_s - looked_s)
+                self._bill.settle(response)
+            parts = self._route.frame(self._context.header.correlation_id, response)
+        except Exception as error:  # noqa: BLE001 - nobody else could tell the client
+            self._unanswered.leave()
+            self._place.fail(str(error))
+            return
+        self._place.fill(parts)
+
+    def _look(self) -> Any:
+        try:
+            return self._unanswered.look()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+            return self._route.answer_error(self._request, error)
 
 
 class Dispatcher:
@@ -329,9 +406,10 @@ class Dispatcher:
             return self._serve_large(route, bytearray(frame), connection)
         try:
             header, body_at = decode_request_header(frame)
-            request, _ = route.decode(frame, route.version, body_at)
-        except MalformedMessage as error:
-            raise CloseConnection(f"a malformed {route.api_key.name} request: {error}") from None
+            request, _ = route.read(frame, body_at, len(frame))
+        except UNREADABLE:
+            _decode(route, frame)  # Raises it anew, with the reason.
+            raise
         context = RequestContext(self._broker, header, connection.session)
         bill = None
         if self._quotas.is_active:
@@ -346,6 +424,12 @@ class Dispatcher:
             if bill is not None:
                 bill.note_time(time.perf_counter() - started_s)
             return self._serve_later(route, request, context, response, started_s, bill)
+        if isinstance(response, Unanswered):
+            if bill is not None:
+                bill.note_time(time.perf_counter() - started_s)
+            waiting = _WaitingRequest(route, request, context, response, started_s, bill)
+            waiting.begin(connection)
+            return None
         took_s = time.perf_counter() - started_s
         route.metrics.observe(took_s)
         if bill is not None:
@@ -466,7 +550,7 @@ def _make_route(
     )
 
 
-def _decode(route: Route, frame: bytearray) -> tuple[RequestHeader, Any]:
+def _decode(route: Route, frame: bytearray | memoryview) -> tuple[RequestHeader, Any]:
     try:
         header, body_at = decode_request_header(memoryview(frame))
         request, _ = route.decode(memoryview(frame), route.version, body_at)
@@ -477,7 +561,7 @@ def _decode(route: Route, frame: bytearray) -> tuple[RequestHeader, Any]:
 
 async def _handle(route: Route, request: Any, context: RequestContext) -> Any:
     response = route.handle(request, context)
-    return await response if type(response) is CoroutineType else response
+    return await response if isinstance(response, _AWAITED) else response
 
 
 def _answer_unknown_version(frame: memoryview, metrics: Metrics) -> Parts:

@@ -20,7 +20,6 @@ from penstock.errors import (
 )
 from penstock.records.batch import (
     CODEC_BITS,
-    LOG_OVERHEAD,
     TRANSACTIONAL,
     BatchHeader,
     check_batch,
@@ -28,7 +27,7 @@ from penstock.records.batch import (
 )
 from penstock.records.compression import DECOMPRESSED_BYTES_MAX, Codec
 from penstock.records.legacy import convert_up, is_legacy
-from penstock.records.produced import check_produced
+from penstock.records.produced import check_only_batch, check_produced
 from penstock.records.recompress import codec_for_setting, recompress
 from penstock.records.validate import (
     RecordRules,
@@ -70,16 +69,16 @@ def accepted(
     if not records:
         raise InvalidRecord("a produce request must hold a record batch for each partition")
     if version >= _FIRST_VERSION_WITH_BATCHES:
-        batches = [_only_batch(records)]
-    elif is_legacy(records):
-        convert = partial(convert_up, records)
-        batches = split_batches(memoryview(_unpack_within_bound(convert, len(records), at_once)))
+        batches = [(check_only_batch(records), records)]
     else:
-        batches = split_batches(records)
+        batches = _old_batches(records, at_once)
     keeps_codec = config.compression_type == "producer"
     for index, (header, batch) in enumerate(batches):
         _check(header, batch, config, version)
-        rules = _rules(header, config, topic, partition, now_ms)
+        rules = None
+        newest_ms = now_ms + config.message_timestamp_after_max_ms
+        if not config.takes_any_past or header.max_timestamp > newest_ms:
+            rules = _rules(header, config, topic, partition, now_ms)
         if rules is not None:
             _unpack_within_bound(partial(check_records, batch, rules), len(batch), at_once)
             _check_header_time(header, rules)
@@ -102,17 +101,17 @@ def _unpack_within_bound(work: Callable[..., T], size_bytes: int, at_once: bool)
         raise TakesLong from None  # Damaged, or only larger than this bound: a thread finds out.
 
 
-def _only_batch(records: memoryview) -> tuple[BatchHeader, memoryview]:
+def _old_batches(records: memoryview, at_once: bool) -> list[tuple[BatchHeader, memoryview]]:
+    """From before version 3, when a request could hold several of any format."""
     if is_legacy(records):
-        raise InvalidRecord("from version 3 on, produce requests hold batches of format 2")
-    header = check_batch(records)
-    if header.batch_length != len(records) - LOG_OVERHEAD:
-        raise InvalidRecord("a produce request must hold exactly one batch for each partition")
-    return header, records
+        convert = partial(convert_up, records)
+        return split_batches(memoryview(_unpack_within_bound(convert, len(records), at_once)))
+    return split_batches(records)
 
 
 def _check(header: BatchHeader, batch: memoryview, config: LogConfig, version: int) -> None:
-    check_produced(header)
+    if version < _FIRST_VERSION_WITH_BATCHES:  # Else it was part of the check of the only batch.
+        check_produced(header)
     size = len(batch)
     attributes = header.attributes
     if size > config.max_message_bytes:

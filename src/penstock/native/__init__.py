@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
 MODULE: Final = "_penstock_native"
-FORM: Final = 4  # Which functions there are and what they take; codec.c says the same.
+FORM: Final = 5  # Which functions there are and what they take; codec.c says the same.
 
 
 class NativeCodec(Protocol):
@@ -40,6 +40,8 @@ class NativeModule(Protocol):
     ) -> Callable[..., Any]: ...
 
     def batch_checker(self, header: type, twin: Callable[..., Any], /) -> Callable[..., Any]: ...
+
+    def produced_checker(self, header: type, twin: Callable[..., Any], /) -> Callable[..., Any]: ...
 
     def batch_builder(self, header: type, twin: Callable[..., Any], /) -> Callable[..., Any]: ...
 

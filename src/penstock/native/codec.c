@@ -13,7 +13,7 @@
 #include <string.h>
 #include <structmember.h>
 
-enum { FORM = 4 }; /* The Python side asks for the form it was written for. */
+enum { FORM = 5 }; /* The Python side asks for the form it was written for. */
 enum { NATIVE_ELEMENTS_MAX = 1024, CHECKED_BYTES_MAX = 32768, BUILT_BYTES_MAX = 16384 };
 enum {
     BOOLEAN, INT8, INT16, UINT16, INT32, INT64, FLOAT64, UUID,
@@ -55,7 +55,7 @@ typedef struct {
 struct Codec {
     PyObject_HEAD
     PyTypeObject *type;
-    int is_flexible, has_records;
+    int is_flexible;
     Py_ssize_t body_count, still_count;
     Field *body;  /* What travels. */
     Field *still; /* What does not: fields of other versions, and tagged ones at their defaults. */
@@ -107,9 +107,7 @@ static int take_body(Codec *self, PyObject *list) {
                 return -1;
             }
             f->codec = (Codec *)Py_NewRef(codec);
-            self->has_records |= f->codec->has_records;
         }
-        self->has_records |= f->kind == RECORD_SET;
         int is_of_structs = f->kind == STRUCT || (f->kind == LIST && f->of == STRUCT);
         if (f->kind < 0 || f->kind >= KINDS || f->of < 0 || f->of >= KINDS || f->size_min < 1
             || is_of_structs != (f->codec != NULL)
@@ -312,6 +310,7 @@ typedef struct {
     uint8_t *bytes;
     size_t size, room;
     Py_ssize_t left;
+    PyObject *parts; /* Of a message whose records may lie in a file; NULL: all goes into `bytes`. */
     uint8_t first[512];
 } Out;
 
@@ -382,6 +381,25 @@ static int write_fixed(Out *out, int kind, PyObject *value) {
     return 0;
 }
 
+/* What was written since the last part becomes one. */
+static int end_part(Out *out) {
+    if (!out->size) return 0;
+    PyObject *part = PyBytes_FromStringAndSize((const char *)out->bytes, (Py_ssize_t)out->size);
+    out->size = 0;
+    int done = part ? PyList_Append(out->parts, part) : -1;
+    Py_XDECREF(part);
+    return done;
+}
+
+/* Records that are no bytes, such as a slice of a file: a part of their own. */
+static int hand_over(Out *out, int is_flexible, PyObject *value) {
+    if (!out->parts || PyObject_CheckBuffer(value)) return -1;
+    Py_ssize_t size = PyObject_Size(value);
+    if (size < 0 || write_prefix(out, is_flexible, RECORD_SET, size) < 0) return -1;
+    if (!size) return 0;
+    return end_part(out) < 0 ? -1 : PyList_Append(out->parts, value);
+}
+
 static int write_value(Out *out, int is_flexible, int kind, int is_nullable, PyObject *value) {
     if (kind <= UUID) return write_fixed(out, kind, value);
     if (value == Py_None) return is_nullable ? write_prefix(out, is_flexible, kind, -1) : -1;
@@ -390,7 +408,8 @@ static int write_value(Out *out, int is_flexible, int kind, int is_nullable, PyO
     if (kind == STRING) {
         if (!PyUnicode_Check(value) || !(data = PyUnicode_AsUTF8AndSize(value, &size))) return -1;
     } else {
-        if (!PyBytes_Check(value)) return -1;
+        if (!PyBytes_Check(value))
+            return kind == RECORD_SET ? hand_over(out, is_flexible, value) : -1;
         data = PyBytes_AS_STRING(value);
         size = PyBytes_GET_SIZE(value);
     }
@@ -459,14 +478,17 @@ static PyObject *encode(PyObject *self, PyObject *message) {
     return PyObject_CallOneArg(PyTuple_GET_ITEM(self, 1), message);
 }
 
-/* The same as the only part of a list; a message of no bytes has no parts. */
+/* The same as a list of parts: bytes, and between them what `hand_over` left as it is. */
 static PyObject *encode_parts(PyObject *self, PyObject *message) {
-    PyObject *made = encode(self, message);
-    if (!made || PyList_CheckExact(made)) return made; /* Of the twin. */
-    PyObject *parts = PyList_New(PyBytes_GET_SIZE(made) ? 1 : 0);
-    if (parts && PyList_GET_SIZE(parts)) PyList_SET_ITEM(parts, 0, Py_NewRef(made));
-    Py_DECREF(made);
-    return parts;
+    Out out = {.bytes = out.first, .room = sizeof out.first, .left = NATIVE_ELEMENTS_MAX,
+               .parts = PyList_New(0)};
+    int is_made = out.parts && write_struct(&out, (Codec *)PyTuple_GET_ITEM(self, 0), message) == 0
+        && end_part(&out) == 0;
+    if (out.bytes != out.first) PyMem_Free(out.bytes);
+    if (is_made) return out.parts;
+    Py_XDECREF(out.parts);
+    PyErr_Clear();
+    return PyObject_CallOneArg(PyTuple_GET_ITEM(self, 1), message);
 }
 
 static PyMethodDef DECODE = {"decode", (PyCFunction)(void (*)(void))decode, METH_FASTCALL, NULL};
@@ -488,12 +510,10 @@ static PyObject *Codec_decoder(PyObject *self, PyObject *args) {
 }
 
 static PyObject *Codec_encoder(PyObject *self, PyObject *twin) {
-    if (((Codec *)self)->has_records) return Py_NewRef(twin); /* They may lie in a file. */
     return bound(&ENCODE, Py_BuildValue("(OO)", self, twin));
 }
 
 static PyObject *Codec_part_encoder(PyObject *self, PyObject *twin) {
-    if (((Codec *)self)->has_records) return Py_NewRef(twin);
     return bound(&ENCODE_PARTS, Py_BuildValue("(OO)", self, twin));
 }
 
@@ -595,7 +615,8 @@ static int can_crc(void) { return 0; }
 enum { BATCH_HEADER_BYTES = 61, LOG_OVERHEAD = 12, CRC_AT = 17, CRC_FROM = 21,
        HEADER_FIELDS = 13 };
 static const int BATCH_WIDTHS[HEADER_FIELDS] = {8, 4, 4, 1, 4, 2, 4, 8, 8, 8, 2, 4, 4};
-enum { LENGTH = 1, MAGIC = 3, CRC = 4, LAST_DELTA = 6, RECORD_COUNT = 12 };
+enum { LENGTH = 1, MAGIC = 3, CRC = 4, ATTRIBUTES = 5, LAST_DELTA = 6, PRODUCER_ID = 9,
+       PRODUCER_EPOCH = 10, BASE_SEQUENCE = 11, RECORD_COUNT = 12 };
 
 static PyObject *made_header(PyTypeObject *type, const int64_t *fields) {
     PyObject *header = made_tuple(type, HEADER_FIELDS);
@@ -607,25 +628,39 @@ static PyObject *made_header(PyTypeObject *type, const int64_t *fields) {
     return header;
 }
 
-static PyObject *read_batch(PyTypeObject *type, const uint8_t *bytes, Py_ssize_t size) {
-    if (size < BATCH_HEADER_BYTES) return NULL;
-    int64_t fields[HEADER_FIELDS];
+/* Whether length, magic and CRC are right. */
+static int read_batch(const uint8_t *bytes, Py_ssize_t size, int64_t *fields) {
+    if (size < BATCH_HEADER_BYTES) return 0;
     const uint8_t *at = bytes;
     for (int i = 0; i < HEADER_FIELDS; at += BATCH_WIDTHS[i++])
         fields[i] = i == CRC ? (int64_t)unsigned_at(at, 4) : signed_at(at, BATCH_WIDTHS[i]);
     int64_t end = LOG_OVERHEAD + fields[LENGTH];
-    if (fields[MAGIC] != 2 || end < BATCH_HEADER_BYTES || end > size || end > CHECKED_BYTES_MAX
-        || fields[RECORD_COUNT] < 0 || fields[LAST_DELTA] < 0
-        || crc32c(bytes + CRC_FROM, (Py_ssize_t)end - CRC_FROM) != (uint32_t)fields[CRC])
-        return NULL;
-    return made_header(type, fields);
+    return fields[MAGIC] == 2 && end >= BATCH_HEADER_BYTES && end <= size
+        && end <= CHECKED_BYTES_MAX && fields[RECORD_COUNT] >= 0 && fields[LAST_DELTA] >= 0
+        && crc32c(bytes + CRC_FROM, (Py_ssize_t)end - CRC_FROM) == (uint32_t)fields[CRC];
 }
 
-static PyObject *check_batch(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+/* Whether a producer may send it, and nothing but it. */
+static int is_produced(const int64_t *fields, Py_ssize_t size) {
+    enum { CODECS = 7, CODEC_LAST = 4, APPEND_TIME = 8, TRANSACTION = 16, CONTROLS = 32,
+           RECORD_BYTES_MIN = 7 };
+    int64_t attributes = fields[ATTRIBUTES], count = fields[RECORD_COUNT];
+    if (fields[LENGTH] != size - LOG_OVERHEAD || count <= 0 || count != fields[LAST_DELTA] + 1
+        || (attributes & CODECS) > CODEC_LAST || attributes & (APPEND_TIME | CONTROLS))
+        return 0;
+    if (!(attributes & CODECS) && count * RECORD_BYTES_MIN > size - BATCH_HEADER_BYTES) return 0;
+    if (fields[PRODUCER_ID] < 0) return !(attributes & TRANSACTION);
+    return fields[BASE_SEQUENCE] >= 0 && fields[PRODUCER_EPOCH] >= 0;
+}
+
+static PyObject *checked(PyObject *self, PyObject *const *args, Py_ssize_t count, int of_producer) {
     PyObject *header = NULL;
     Py_buffer buffer;
     if (count == 1 && PyObject_GetBuffer(args[0], &buffer, PyBUF_SIMPLE) == 0) {
-        header = read_batch((PyTypeObject *)PyTuple_GET_ITEM(self, 0), buffer.buf, buffer.len);
+        int64_t fields[HEADER_FIELDS];
+        if (read_batch(buffer.buf, buffer.len, fields)
+            && (!of_producer || is_produced(fields, buffer.len)))
+            header = made_header((PyTypeObject *)PyTuple_GET_ITEM(self, 0), fields);
         PyBuffer_Release(&buffer);
     }
     if (header) return header;
@@ -633,8 +668,19 @@ static PyObject *check_batch(PyObject *self, PyObject *const *args, Py_ssize_t c
     return PyObject_Vectorcall(PyTuple_GET_ITEM(self, 1), args, (size_t)count, NULL);
 }
 
+static PyObject *check_batch(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    return checked(self, args, count, 0);
+}
+
+static PyObject *check_produced(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    return checked(self, args, count, 1);
+}
+
 static PyMethodDef CHECK_BATCH = {"check_batch", (PyCFunction)(void (*)(void))check_batch,
                                   METH_FASTCALL, NULL};
+static PyMethodDef CHECK_PRODUCED = {"check_produced",
+                                     (PyCFunction)(void (*)(void))check_produced, METH_FASTCALL,
+                                     NULL};
 
 /* A function of batches that knows the class of their headers and its twin. */
 static PyObject *batch_leaf(PyMethodDef *method, PyObject *args) {
@@ -651,6 +697,11 @@ static PyObject *batch_leaf(PyMethodDef *method, PyObject *args) {
 static PyObject *batch_checker(PyObject *module, PyObject *args) {
     (void)module;
     return batch_leaf(&CHECK_BATCH, args);
+}
+
+static PyObject *produced_checker(PyObject *module, PyObject *args) {
+    (void)module;
+    return batch_leaf(&CHECK_PRODUCED, args);
 }
 
 /* Building what a state machine writes: records of one moment. `self` is (the class, the twin). */
@@ -781,6 +832,7 @@ static PyObject *batch_builder(PyObject *module, PyObject *args) {
 static PyMethodDef FUNCTIONS[] = {
     {"header_decoder", header_decoder, METH_VARARGS, "decode_request_header, given its twin"},
     {"batch_checker", batch_checker, METH_VARARGS, "check_batch, given its twin"},
+    {"produced_checker", produced_checker, METH_VARARGS, "check_only, given its twin"},
     {"batch_builder", batch_builder, METH_VARARGS, "build_key_values, given its twin"},
     {NULL, NULL, 0, NULL},
 };

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
 from penstock.net.buffers import SCRATCH_BYTES, Buffer, BufferPool
+from penstock.net.places import AnswerPlace, AnswerToCome
 from penstock.net.readers import Readers
 from penstock.net.session import Session
 from penstock.net.transport import FilePart, Parts, PeerRefused, Transport
@@ -53,24 +54,6 @@ class ConnectionLimits:
     in_flight_max: int = 8
     # How long somebody who could not say who they are is kept before they may try again.
     failed_authentication_delay_s: float = 0.1
-
-
-class _Slot:
-    """The place of one answer in the queue of answers."""
-
-    __slots__ = ("holds", "parts", "ready", "task")
-
-    def __init__(
-        self,
-        parts: Parts | None,
-        task: "asyncio.Task[Parts | None] | None",
-        *,
-        holds: bool = False,
-    ) -> None:
-        self.parts = parts
-        self.ready = task is None
-        self.task = task
-        self.holds = holds  # Nothing else of this peer is begun before this answer is there.
 
 
 class IncomingConnection:
@@ -112,7 +95,7 @@ class IncomingConnection:
         self._frame_filled = 0
         self._expects_large = False
         self._backlog = b""  # Bytes received while no more requests may begin.
-        self._pending: deque[_Slot] = deque()
+        self._pending: deque[AnswerPlace] = deque()
         self._out: deque[Any] = deque()
         self._begun = 0  # Requests begun in this turn.
         self._unflushed = 0  # Answers put into _out since the last flush.
@@ -189,11 +172,8 @@ class IncomingConnection:
             self._mute.cancel()  # It would keep us in memory for as long as it lasts.
         if self._is_writing:
             self._stop_waiting_to_send()
-        for slot in self._pending:
-            if slot.task is not None:
-                # Behind its first step: a task that never began would leave the handler's
-                # coroutine behind, which nobody awaits then.
-                self._loop.call_soon(slot.task.cancel)
+        for place in self._pending:
+            place.give_up()
         self._pending.clear()
         self._out.clear()
         self._backlog = b""
@@ -230,7 +210,7 @@ class IncomingConnection:
 
     def _unmute(self) -> None:
         self._mute = None
-        self._take_turn()
+        self.take_turn()
 
     def _may_begin(self) -> bool:
         return not (
@@ -285,7 +265,8 @@ class IncomingConnection:
                 self.close()
                 return
             taken += received
-            if self._is_full() or self._mute is not None or self._backlog:
+            is_full = self._is_writing or (self._pending and self._is_full()) or self._is_held
+            if is_full or self._mute is not None or self._backlog:
                 self._pause_reading()
                 return
             if received < wanted and self._transport.empties_at_once:
@@ -361,7 +342,7 @@ class IncomingConnection:
                 return
             if self._begun >= self._limits.in_flight_max:
                 self._backlog = bytes(data[at:])
-                self._loop.call_soon(self._take_turn)
+                self._loop.call_soon(self.take_turn)
                 return
             body = at + LENGTH_BYTES
             (size,) = _LENGTH.unpack_from(data, at)
@@ -393,7 +374,7 @@ class IncomingConnection:
             return
         if type(answer) is list:
             if self._pending:
-                self._pending.append(_Slot(answer, None))
+                self._pending.append(AnswerPlace(self, parts=answer))
             else:
                 self._out.extend(answer)
                 self._unflushed += 1
@@ -402,13 +383,22 @@ class IncomingConnection:
                     self._flush_or_close()
             return
         coroutine = cast("Coroutine[Any, Any, Parts | None]", answer)
-        task = self._loop.create_task(coroutine)
-        slot = _Slot(None, task, holds=self._is_held)
-        self._pending.append(slot)
-        task.add_done_callback(lambda done: self._note_answer(slot, done))
+        place = AnswerPlace(self, holds=self._is_held)
+        task = place.task = self._loop.create_task(coroutine)
+        self._pending.append(place)
+        task.add_done_callback(lambda done: self._note_answer(place, done))
 
-    def _note_answer(self, slot: _Slot, done: "asyncio.Task[Parts | None]") -> None:
-        if slot.holds:
+    def keep_place(self, waiting: AnswerToCome) -> AnswerPlace:
+        """A place for the answer to the request at hand, for which `dispatch` then returns None.
+
+        Whoever fills it does so in a later turn of the event loop.
+        """
+        place = AnswerPlace(self, waiting=waiting)
+        self._pending.append(place)
+        return place
+
+    def _note_answer(self, place: AnswerPlace, done: "asyncio.Task[Parts | None]") -> None:
+        if place.holds:
             self._is_held = False
         if done.cancelled():
             return
@@ -418,11 +408,10 @@ class IncomingConnection:
         if error is not None:
             self.close(str(error))
             return
-        slot.parts = done.result()
-        slot.ready = True
-        self._take_turn()
+        place.fill(done.result())
 
-    def _take_turn(self) -> None:
+    def take_turn(self) -> None:
+        """Go on: an answer is there, or a pause is over."""
         started_s = time.perf_counter() if self.is_metered else None
         self._begun = 0
         self._continue()
@@ -487,23 +476,18 @@ class IncomingConnection:
         if not out or self._is_writing or self.is_closed:
             return
         if len(out) == 1 and type(out[0]) is bytes and not self._out_at:
-            if self._send_one(out[0]):
+            # The only answer there is, which nearly always goes out at once.
+            try:
+                self._out_at = self._send(out[0])
+            except (BlockingIOError, InterruptedError):
+                self._wait_to_send()
                 return
-        elif self._send_some():
-            return
-        self._wait_to_send()
-
-    def _send_one(self, answer: bytes) -> bool:
-        """Send the only answer there is, which nearly always goes out at once (True)."""
-        try:
-            sent = self._send(answer)
-        except (BlockingIOError, InterruptedError):
-            return False
-        if sent == len(answer):
-            self._out.clear()
-            return True
-        self._out_at = sent
-        return self._send_some()
+            if self._out_at == len(out[0]):
+                self._out_at = 0
+                out.clear()
+                return
+        if not self._send_some():
+            self._wait_to_send()
 
     def _wait_to_send(self) -> None:
         self._is_writing = True
@@ -568,8 +552,6 @@ class IncomingConnection:
         self._out_at += sent
         out = self._out
         while out and self._out_at >= len(out[0]):
-            if not isinstance(out[0], (bytes, bytearray, memoryview)):
-                return
             self._out_at -= len(out.popleft())
 
     def _send_file(self, part: FilePart) -> None:

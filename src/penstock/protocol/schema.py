@@ -13,7 +13,17 @@ so importing hundreds of declarations costs milliseconds and a version nobody sp
 from collections.abc import Callable, Sequence
 from struct import error as StructError
 from types import EllipsisType, MappingProxyType
-from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar, cast, dataclass_transform
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    NoReturn,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    dataclass_transform,
+)
 
 from penstock.errors import UnsupportedVersion
 from penstock.protocol.primitives import ZERO_UUID, MalformedMessage
@@ -25,6 +35,8 @@ T = TypeVar("T")
 RecordSet: TypeAlias = Any
 
 VERSION_MAX = 0x7FFF
+# What a function that reads bytes raises when they are no message.
+UNREADABLE: Final = (StructError, IndexError, UnicodeDecodeError, MalformedMessage)
 
 
 class Field:
@@ -276,6 +288,14 @@ class Message(Struct):
             reason = str(error)
         raise MalformedMessage(f"{cls.__name__} version {version}: {reason}")
 
+    @classmethod
+    def reader(cls, version: int) -> Callable[[memoryview, int, int], tuple[Any, int]]:
+        """`read(data, at, end)`, for whoever reads many of a version.
+
+        It raises UNREADABLE; `decode_prefix` says what is wrong with those bytes.
+        """
+        return cls._decoders.get(version) or _compile_decoder(cls, version)
+
     def encode(self, version: int) -> bytes:
         """The bytes of the message in a version; records must be bytes-like."""
         encoder = self._encoders.get(version) or _compile_encoder(type(self), version)
@@ -283,6 +303,14 @@ class Message(Struct):
             return encoder(self)
         except (StructError, TypeError, AttributeError) as error:
             raise _not_encodable(self, version, error) from error
+
+    @classmethod
+    def part_writer(cls, version: int) -> Callable[[Any], list[Any]]:
+        """`write(message)`, for whoever writes many of a version.
+
+        It raises anything; `encode_parts` says what is wrong with the message.
+        """
+        return cls._part_encoders.get(version) or _compile_part_encoder(cls, version)
 
     def encode_parts(self, version: int) -> list[object]:
         """Like `encode`, but record sets that are no bytes stand in the list as they are."""

@@ -8,7 +8,7 @@ Rules about what a producer may send are in `produced`; older formats are in `le
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from penstock.errors import CorruptRecord, UnsupportedCompressionType
 from penstock.native import NATIVE
@@ -20,6 +20,7 @@ from penstock.records.record import Record, decode_records, encode_records
 
 __all__ = [
     "HEADER_BYTES",
+    "LEAD",
     "LOG_OVERHEAD",
     "BatchHeader",
     "Record",
@@ -33,7 +34,6 @@ __all__ = [
     "read_records",
     "seal",
     "split_batches",
-    "stamp",
     "stamp_append_time",
     "view_payload",
 ]
@@ -44,11 +44,11 @@ MAGIC = 2
 NO_TIMESTAMP = -1
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
-_BASE_OFFSET = struct.Struct(">q")
-_LEADER_EPOCH = struct.Struct(">i")
+# What a batch begins with: base offset, length, leader epoch. Offset and epoch are outside the CRC,
+# so the leader packs where it puts the batch over what the producer said.
+LEAD: Final = struct.Struct(">qii")
 _CRC = struct.Struct(">I")
 _BATCH_LENGTH_MIN = HEADER_BYTES - LOG_OVERHEAD
-_LEADER_EPOCH_AT = 12
 _CRC_AT = 17
 _CRC_START = 21  # The CRC covers everything from the attributes on, so stamping leaves it true.
 _ATTRIBUTES_AT = 21
@@ -178,12 +178,6 @@ def split_batches(data: memoryview) -> list[tuple[BatchHeader, memoryview]]:
         batches.append((header, data[at:end]))
         at = end
     return batches
-
-
-def stamp(batch: memoryview | bytearray, *, base_offset: int, leader_epoch: int) -> None:
-    """Write where the leader put the batch; both fields lie outside the CRC."""
-    _BASE_OFFSET.pack_into(batch, 0, base_offset)
-    _LEADER_EPOCH.pack_into(batch, _LEADER_EPOCH_AT, leader_epoch)
 
 
 def stamp_append_time(batch: memoryview | bytearray, now_ms: int) -> None:

@@ -4,7 +4,10 @@ They need the header only. Rules about single records are in `validate`, and whe
 number follows the last one is known to the log.
 """
 
+from collections.abc import Callable
+
 from penstock.errors import InvalidRecord, InvalidTimestamp, UnsupportedCompressionType
+from penstock.native import NATIVE
 from penstock.records.batch import (
     CODEC_BITS,
     CONTROL,
@@ -13,8 +16,10 @@ from penstock.records.batch import (
     LOG_OVERHEAD,
     TRANSACTIONAL,
     BatchHeader,
+    read_checked,
 )
 from penstock.records.compression import Codec
+from penstock.records.legacy import is_legacy
 
 _RECORD_BYTES_MIN = 7  # Length, attributes, two deltas, two lengths of nothing, no headers.
 _HEADER_BYTES_IN_LENGTH = HEADER_BYTES - LOG_OVERHEAD
@@ -46,3 +51,26 @@ def check_produced(header: BatchHeader) -> None:
             )
     elif attributes & TRANSACTIONAL:
         raise InvalidRecord("a transactional batch without a producer id")
+
+
+def read_only_batch(records: memoryview) -> BatchHeader:
+    """The header of the one batch that a request holds for a partition, checked as far as it goes.
+
+    To be called as check_only_batch.
+    """
+    if is_legacy(records):
+        raise InvalidRecord("from version 3 on, produce requests hold batches of format 2")
+    header = read_checked(records)
+    if header.batch_length != len(records) - LOG_OVERHEAD:
+        raise InvalidRecord("a produce request must hold exactly one batch for each partition")
+    check_produced(header)
+    return header
+
+
+def _fastest_check() -> Callable[..., BatchHeader]:
+    if NATIVE is None:
+        return read_only_batch
+    return NATIVE.produced_checker(BatchHeader, read_only_batch)
+
+
+check_only_batch = _fastest_check()

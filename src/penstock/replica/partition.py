@@ -58,7 +58,7 @@ class Partition(HostedReplica):
         self._waits = Waits()
         self._start_waits = Waits()
         self._disk_waits = Waits()
-        self._watchers: set[GrowthWatcher] = set()
+        self._watchers: dict[GrowthWatcher, None] = {}  # Who came first is told first.
         self._follower_watchers: set[FollowerWatcher] = set()
         self._leader_high_watermark = 0  # As the leader told us, while we follow.
         self._unseen_bytes = 0  # Appended, and not yet reported to consumers.
@@ -470,10 +470,10 @@ class Partition(HostedReplica):
         return None
 
     def watch(self, watcher: GrowthWatcher) -> None:
-        self._watchers.add(watcher)
+        self._watchers[watcher] = None
 
     def unwatch(self, watcher: GrowthWatcher) -> None:
-        self._watchers.discard(watcher)
+        self._watchers.pop(watcher, None)
 
     def _fail_waits(self, error: ProtocolError) -> None:
         self._waits.fail(error)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from penstock.storage.log.log import AbortedTransaction
 from penstock.storage.segments.file_slice import FileSlice
@@ -23,8 +23,7 @@ class FollowerWatcher(Protocol):
         """The high watermark or the log start moved; the next answer is soon enough to say so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionRead:
+class PartitionRead(NamedTuple):
     """What a reader gets: a slice of the log and the marks that stand beside it."""
 
     records: FileSlice | bytes

@@ -3,8 +3,6 @@
 Leading, following and waiting are added by `partition.py`.
 """
 
-from dataclasses import replace
-
 from penstock.cluster.image.image import PartitionState
 from penstock.errors import (
     FencedLeaderEpoch,
@@ -143,4 +141,4 @@ class HostedReplica:
 
     def elsewhere(self, replica: int) -> PartitionRead:
         """The answer to a consumer that should read from another replica: marks, no records."""
-        return replace(self._marks(b""), preferred_replica=replica)
+        return self._marks(b"")._replace(preferred_replica=replica)

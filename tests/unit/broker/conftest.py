@@ -107,7 +107,7 @@ class Served:
 async def _handled(handler: ModuleType, request: Request, context: RequestContext) -> Any:
     try:
         response = handler.handle(request, context)
-        return await response if inspect.iscoroutine(response) else response
+        return await response if inspect.isawaitable(response) else response
     except ProtocolError as error:
         if hasattr(handler, "error_response"):
             return handler.error_response(request, error)

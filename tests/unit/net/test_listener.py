@@ -18,6 +18,7 @@ from penstock.net.buffers import BufferPool
 from penstock.net.connection import CloseConnection, ConnectionLimits, IncomingConnection
 from penstock.net.crowd import Crowd, CrowdLimits
 from penstock.net.listener import Listener, ListenerLimits, Turnstile, plain
+from penstock.net.places import AnswerPlace
 from penstock.net.session import Authentication, Session
 from penstock.net.transport import Transport
 from penstock.telemetry.metrics import ListenerMetrics
@@ -151,6 +152,64 @@ def test_answers_come_in_request_order_even_when_a_later_one_is_ready_first() ->
         assert [await peer.answer() for _ in range(3)] == [b"slow", b"quick", b"quick last"]
 
     serving(dispatch, scenario)
+
+
+class Keeper:
+    """Works on answers without tasks: keeps their places, and notes whose peer is gone."""
+
+    def __init__(self) -> None:
+        self.places: list[AnswerPlace] = []
+        self.left = 0
+
+    def dispatch(self, connection: IncomingConnection, frame: memoryview) -> Any:
+        if bytes(frame) == b"slow":
+            self.places.append(connection.keep_place(self))
+            return None
+        return [framed(bytes(frame))]
+
+    def leave(self) -> None:
+        self.left += 1
+
+    async def kept(self, count: int) -> None:
+        while len(self.places) < count:
+            await asyncio.sleep(0.001)
+
+
+def test_an_answer_that_comes_without_a_task_takes_its_place_among_the_others() -> None:
+    keeper = Keeper()
+
+    async def scenario(listener: Listener) -> None:
+        peer = await connected(listener)
+        peer.send(framed(b"slow") + framed(b"quick") + framed(b"slow") + framed(b"last"))
+        await keeper.kept(2)
+        keeper.places[1].fill([framed(b"third")])
+        keeper.places[0].fill([framed(b"first")])
+        assert [await peer.answer() for _ in range(4)] == [b"first", b"quick", b"third", b"last"]
+        peer.send(framed(b"again"))
+        assert await peer.answer() == b"again"
+
+    serving(keeper.dispatch, scenario)
+    assert keeper.left == 0
+
+
+def test_whoever_works_on_an_answer_hears_that_its_peer_is_gone() -> None:
+    keeper = Keeper()
+
+    async def scenario(listener: Listener) -> None:
+        gone, refused = await connected(listener), await connected(listener)
+        gone.send(framed(b"slow"))
+        await keeper.kept(1)
+        gone.writer.close()
+        while keeper.left < 1:
+            await asyncio.sleep(0.001)
+        keeper.places[0].fill([framed(b"too late")])
+        refused.send(framed(b"slow") + framed(b"slow"))
+        await keeper.kept(3)
+        keeper.places[1].fail("it cannot be answered")
+        assert await refused.is_closed()
+
+    serving(keeper.dispatch, scenario)
+    assert keeper.left == 3
 
 
 def test_nothing_begins_behind_a_request_that_holds_the_connection() -> None:
@@ -320,7 +379,9 @@ class Slice:
 )
 @given(
     pieces=st.lists(
-        st.tuples(st.integers(0, 200_000), st.integers(1, 400_000)), min_size=1, max_size=6
+        st.tuples(st.integers(0, 200_000), st.integers(1, 400_000) | st.integers(1, 9_000)),
+        min_size=1,
+        max_size=6,
     )
 )
 def test_file_parts_and_bytes_arrive_in_order(

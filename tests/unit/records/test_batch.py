@@ -6,6 +6,7 @@ from tests.unit.records.samples import MIB, mutations, record_lists, some_record
 from penstock.errors import CorruptRecord, ProtocolError, UnsupportedCompressionType
 from penstock.records.batch import (
     HEADER_BYTES,
+    LEAD,
     LOG_OVERHEAD,
     BatchHeader,
     Record,
@@ -18,7 +19,6 @@ from penstock.records.batch import (
     read_records,
     seal,
     split_batches,
-    stamp,
     stamp_append_time,
 )
 from penstock.records.compression import Codec
@@ -97,7 +97,7 @@ def test_a_header_can_be_read_anywhere_in_a_buffer() -> None:
 
 def test_stamping_moves_a_batch_without_touching_its_checksum() -> None:
     batch = build_batch(some_records(3))
-    stamp(memoryview(batch), base_offset=1 << 40, leader_epoch=12)
+    LEAD.pack_into(batch, 0, 1 << 40, len(batch) - LOG_OVERHEAD, 12)
     header = check_batch(memoryview(batch))
     assert (header.base_offset, header.leader_epoch) == (1 << 40, 12)
     assert [record.offset - (1 << 40) for record in read_records(batch)] == [0, 1, 2]

@@ -14,6 +14,7 @@ from typing import Any
 from penstock.broker.context import RequestContext
 from penstock.broker.fetching.sessions import FetchSessions
 from penstock.broker.handlers import api_versions, delete_records, fetch, list_offsets, produce
+from penstock.broker.waiting import WaitingRoom
 from penstock.cluster.image.image import (
     BrokerImage,
     ClusterImage,
@@ -112,6 +113,7 @@ class Node:
             metrics=self.metrics,
             quotas=SimpleNamespace(is_active=False),
             is_stopping=False,
+            waiting_room=WaitingRoom(),
             now_ms=lambda: 1_000,
         )
         self.fetchers = ReplicaFetchers(

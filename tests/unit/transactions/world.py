@@ -6,6 +6,7 @@ records later, and the next life may lack all that it did not confirm.
 """
 
 import asyncio
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -281,7 +282,7 @@ async def _handled(server: Server, request: Any, version: int) -> Any:
     context = RequestContext(server.broker, header, session)
     try:
         response = handler.handle(read, context)
-        if asyncio.iscoroutine(response):
+        if inspect.isawaitable(response):
             response = await response
     except ProtocolError as error:
         if hasattr(handler, "error_response"):

@@ -5,10 +5,9 @@ passing through memory. Only clients older than message format 2 get a converted
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Awaitable, Iterator
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from penstock.broker.context import Broker, RequestContext
 from penstock.broker.error_answers import fail
@@ -26,6 +25,7 @@ from penstock.broker.fetching.parts import (
 from penstock.broker.fetching.sessions import NO_SESSION, FetchedPartition, FetchPlan
 from penstock.broker.quotas.clients import Meter
 from penstock.broker.slices import TimeSlice
+from penstock.broker.waiting import Asker, Unanswered
 from penstock.errors import (
     ErrorCode,
     InconsistentTopicId,
@@ -62,7 +62,7 @@ _Found: TypeAlias = tuple[FetchedPartition, str | None, PartitionRead | Protocol
 
 def handle(
     request: FetchRequest, context: RequestContext
-) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
+) -> FetchResponse | Awaitable[FetchResponse]:
     if max(request.replica_id, request.replica_state.replica_id) >= 0:
         from penstock.broker.fetching import follower_fetch
 
@@ -75,13 +75,16 @@ def handle(
         meter = _bounded_by_quota(request, context)
     if len(plan.partitions) > _AT_ONCE:
         return _many(plan, request, context, meter)
-    found = list(_read(plan, request, context))
-    missing = request.min_bytes - _size(found)
-    if missing <= 0 or request.max_wait_ms <= 0 or not found or _has_error(found):
-        if context.version < _FIRST_VERSION_WITH_MAGIC_2:
+    found, size, is_urgent = _look(plan, request, context)
+    missing = request.min_bytes - size
+    is_over = missing <= 0 or request.max_wait_ms <= 0 or not found or is_urgent
+    if context.version < _FIRST_VERSION_WITH_MAGIC_2:
+        if is_over:
             return _converted_response(meter, plan, found, context)
+        return _many(plan, request, context, meter)
+    if is_over:
         return _response_within(meter, plan, found, context)
-    return _when_grown(plan, request, context, missing, meter)
+    return _WaitingFetch(plan, request, context, missing, meter)
 
 
 def error_response(request: FetchRequest, error: ProtocolError) -> FetchResponse:
@@ -158,7 +161,9 @@ def _response_within(
 def _may_pass(meter: Meter | None, found: list[_Found], context: RequestContext) -> bool:
     if meter is None:
         return True
-    context.throttle_ms, may_pass = meter.admit(_size(found), context.broker.quotas.now_ms())
+    context.throttle_ms, may_pass = meter.admit(
+        sum(map(_size, found)), context.broker.quotas.now_ms()
+    )
     return may_pass
 
 
@@ -171,6 +176,18 @@ def _nothing_yet(plan: FetchPlan, context: RequestContext) -> FetchResponse:
 
 
 # What is there
+
+
+def _look(
+    plan: FetchPlan, request: FetchRequest, context: RequestContext
+) -> tuple[list[_Found], int, bool]:
+    """What is there, how many bytes of records, and whether it should not wait for more."""
+    found, size, is_urgent = [], 0, False
+    for one in _read(plan, request, context):
+        found.append(one)
+        size += _size(one)
+        is_urgent = is_urgent or _is_urgent(one)
+    return found, size, is_urgent
 
 
 def _read(plan: FetchPlan, request: FetchRequest, context: RequestContext) -> Iterator[_Found]:
@@ -266,21 +283,73 @@ def _read_partition(
     )
 
 
-def _size(found: Iterable[_Found]) -> int:
-    return sum(len(read.records) for _, _, read in found if isinstance(read, PartitionRead))
+def _size(one: _Found) -> int:
+    read = one[2]
+    return 0 if isinstance(read, ProtocolError) else len(read.records)
 
 
-def _has_error(found: Iterable[_Found]) -> bool:
+def _is_urgent(one: _Found) -> bool:
     """Whether something is there that should not wait."""
-    return any(
+    read = one[2]
+    return (
         isinstance(read, ProtocolError)
         or read.diverging is not None
         or read.preferred_replica != UNKNOWN
-        for _, _, read in found
     )
 
 
 # Waiting
+
+
+class _WaitingFetch(Unanswered):
+    """A fetch until the partitions that it reads have grown by as much as is missing."""
+
+    __slots__ = ("_context", "_meter", "_missing", "_plan", "_request", "_watched")
+
+    def __init__(
+        self,
+        plan: FetchPlan,
+        request: FetchRequest,
+        context: RequestContext,
+        missing: int,
+        meter: Meter | None,
+    ) -> None:
+        super().__init__(context.broker.waiting_room)
+        self._plan = plan
+        self._request = request
+        self._context = context
+        self._missing = missing
+        self._meter = meter
+        self._watched: list[Partition] = []
+
+    def start(self, asker: Asker) -> None:
+        for wanted in self._plan:
+            partition = _hosted(wanted, self._context)
+            if partition is not None:
+                partition.watch(self)
+                self._watched.append(partition)
+        now_s = asyncio.get_running_loop().time()
+        self.begin(asker, now_s + self._request.max_wait_ms / 1000)
+
+    def grown(self, size_bytes: int) -> None:
+        self._missing -= size_bytes
+        if self._missing <= 0:
+            self.wake_soon()
+
+    def look(self) -> FetchResponse | None:
+        context, request = self._context, self._request
+        found, size, is_urgent = _look(self._plan, request, context)
+        self._missing = request.min_bytes - size
+        is_over = self.is_late or is_urgent or context.broker.is_stopping
+        if self._missing > 0 and not is_over:
+            return None
+        return _response_within(self._meter, self._plan, found, context)
+
+    def leave(self) -> None:
+        super().leave()
+        for partition in self._watched:
+            partition.unwatch(self)
+        self._watched.clear()
 
 
 class _LongPoll:
@@ -304,44 +373,6 @@ class _LongPoll:
     def stop(self) -> None:
         if not self.future.done():
             self.future.set_result(None)
-
-
-async def _when_grown(
-    plan: FetchPlan,
-    request: FetchRequest,
-    context: RequestContext,
-    missing: int,
-    meter: Meter | None,
-) -> FetchResponse:
-    loop = asyncio.get_running_loop()
-    deadline_s = loop.time() + request.max_wait_ms / 1000
-    while True:
-        await _growth(plan, context, missing, deadline_s)
-        found = list(_read(plan, request, context))
-        missing = request.min_bytes - _size(found)
-        is_over = loop.time() >= deadline_s or context.broker.is_stopping
-        if missing <= 0 or is_over or _has_error(found):
-            if context.version < _FIRST_VERSION_WITH_MAGIC_2:
-                return await _converted_response(meter, plan, found, context)
-            return _response_within(meter, plan, found, context)
-
-
-async def _growth(
-    plan: FetchPlan, context: RequestContext, missing: int, deadline_s: float
-) -> None:
-    """Until the partitions grew by what is missing, or the deadline."""
-    loop = asyncio.get_running_loop()
-    poll = _LongPoll(missing, loop)
-    watched = [partition for wanted in plan if (partition := _hosted(wanted, context))]
-    for partition in watched:
-        partition.watch(poll)
-    timer = loop.call_at(deadline_s, poll.stop)
-    try:
-        await poll.future
-    finally:
-        timer.cancel()
-        for partition in watched:
-            partition.unwatch(poll)
 
 
 def _hosted(wanted: FetchedPartition, context: RequestContext) -> Partition | None:
@@ -389,8 +420,8 @@ async def _many(
             found, missing, is_urgent = [], request.min_bytes, not plan.partitions
             for one in _read(plan, request, context):
                 found.append(one)
-                missing -= _size((one,))
-                is_urgent |= _has_error((one,))
+                missing -= _size(one)
+                is_urgent |= _is_urgent(one)
                 await pace.breathe()
             is_over = loop.time() >= deadline_s or context.broker.is_stopping
             if missing <= 0 or is_over or is_urgent:
@@ -436,7 +467,7 @@ async def _converted_reads(found: list[_Found], context: RequestContext) -> list
 def _in_memory(read: PartitionRead | ProtocolError) -> PartitionRead | ProtocolError:
     if isinstance(read, ProtocolError) or isinstance(read.records, bytes):
         return read
-    return replace(read, records=bytes(read.records.read()))
+    return read._replace(records=bytes(read.records.read()))
 
 
 def _converted(found: list[_Found], magic: int) -> list[_Found]:
@@ -456,7 +487,7 @@ def _converted_read(
         records = convert_down(read.records, magic=magic, start_offset=start_offset)
     except ProtocolError as error:
         return error
-    return replace(read, records=records)
+    return read._replace(records=records)
 
 
 # The answer

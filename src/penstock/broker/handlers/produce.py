@@ -86,7 +86,9 @@ def handle(request: ProduceRequest, context: RequestContext) -> _Settled:
         return _append_in_turns(request, context)
     if request.transactional_id is not None and context.version >= _FIRST_VERSION_THAT_ADDS:
         _announce(request, context)
-    results = [_append_topic(topic, request, context) for topic in request.topic_data]
+    results = []
+    for topic in request.topic_data:
+        results.append(_append_topic(topic, request, context))  # noqa: PERF401 - costs a call
     return _answer_all(results, request, context)
 
 
@@ -104,7 +106,13 @@ def _answer_all(
         for answer in answers:
             if type(answer) is _Later:
                 return _answer_later(results, request, context)
-        topics.append(_topic_response(topic, answers))  # type: ignore[arg-type]  # All are there.
+        topics.append(
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=answers,  # type: ignore[arg-type]  # All are there.
+            )
+        )
     response = ProduceResponse(responses=topics)
     if context.version >= _FIRST_VERSION_WITH_ENDPOINTS:
         _name_leaders(response, context)
@@ -135,7 +143,10 @@ def _append_topic(
     topic: TopicProduceData, request: ProduceRequest, context: RequestContext
 ) -> list[_Result]:
     name = _name(topic, context)
-    return [_append_or_fail(name, data, request, context) for data in topic.partition_data]
+    results: list[_Result] = []
+    for data in topic.partition_data:
+        results.append(_append_or_fail(name, data, request, context))  # noqa: PERF401 - as above
+    return results
 
 
 def _append_or_fail(

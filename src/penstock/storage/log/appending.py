@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from penstock.errors import CorruptRecord, RecordTooLarge
-from penstock.records.batch import CONTROL, BatchHeader, stamp, stamp_append_time
+from penstock.records.batch import CONTROL, LEAD, BatchHeader, stamp_append_time
 from penstock.storage.producers.producers import ProducerTable, ProducerUpdate, SequencedBatch
 from penstock.storage.segments.segment import Placed
 
@@ -57,7 +57,7 @@ class Append:
     def place(self, batch: memoryview, last_offset: int, timestamp: int) -> None:
         size = len(batch)
         self.buffers.append(batch)
-        self.placed.append(Placed(size, last_offset, timestamp))
+        self.placed.append(tuple.__new__(Placed, (size, last_offset, timestamp)))
         self.size += size
         self.next_offset = last_offset + 1
         if timestamp > self.largest_timestamp:
@@ -84,7 +84,7 @@ def gather_as_leader(
             _admit(append, header, batch, timestamp, verify_producer, transaction_version)
             if append.duplicate is not None:
                 return
-        stamp(batch, base_offset=offset, leader_epoch=leader_epoch)
+        LEAD.pack_into(batch, 0, offset, header.batch_length, leader_epoch)
         if append_ms is not None:
             stamp_append_time(batch, append_ms)
         append.place(batch, offset + header.last_offset_delta, timestamp)

@@ -69,6 +69,8 @@ class LogConfig:
     penstock_validation_when_away: str = "reject"
     producer_id_expiration_ms: int = DAY_MS  # The broker's setting; topics cannot change it.
     roll_ms: int = field(init=False)  # How far in time a segment goes.
+    # Whether a batch whose newest timestamp is not too new needs no look at its records.
+    takes_any_past: bool = field(init=False)
     schema_checks: tuple[SchemaCheck, ...] = field(init=False)  # Empty: schemas do not matter.
 
     def __post_init__(self) -> None:
@@ -78,6 +80,9 @@ class LogConfig:
             min(self.segment_ms, self.max_compaction_lag_ms) if is_bounded else self.segment_ms
         )
         object.__setattr__(self, "roll_ms", roll_ms)
+        is_unbounded = self.message_timestamp_before_max_ms == LONG_MAX
+        takes_any_past = is_unbounded and not self.is_compacted and not self.is_append_time
+        object.__setattr__(self, "takes_any_past", takes_any_past)
         object.__setattr__(self, "schema_checks", tuple(self._schema_checks()))
 
     def _schema_checks(self) -> Iterator[SchemaCheck]:

@@ -156,7 +156,7 @@ class Log(LogState):
         with self._lock:
             if self.failure is not None:
                 self.health()
-            if self._refused:
+            if self._refused.awaited:
                 self._refused.check(batches)
             config = self.config
             append = Append(self.log_end_offset, self.producer_state.table)

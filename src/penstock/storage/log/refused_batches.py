@@ -21,31 +21,28 @@ class RefusedBatches:
     """Of each producer and epoch the first sequence number that was refused."""
 
     def __init__(self) -> None:
-        self._awaited: dict[tuple[int, int], tuple[int, int]] = {}  # And how often more may wait.
-
-    def __bool__(self) -> bool:
-        return bool(self._awaited)
+        self.awaited: dict[tuple[int, int], tuple[int, int]] = {}  # And how often more may wait.
 
     def note(self, batches: Batches) -> None:
         """These could not be written."""
         for header, _ in batches:
             if header.producer_id >= 0 and header.base_sequence >= 0:
                 producer = (header.producer_id, header.producer_epoch)
-                self._awaited[producer] = (header.base_sequence, BATCHES_KEPT)
+                self.awaited[producer] = (header.base_sequence, BATCHES_KEPT)
                 break  # Clients send one idempotent batch per partition.
-        while len(self._awaited) > _PRODUCERS_MAX:
-            del self._awaited[next(iter(self._awaited))]
+        while len(self.awaited) > _PRODUCERS_MAX:
+            del self.awaited[next(iter(self.awaited))]
 
     def check(self, batches: Batches) -> None:
         """Raise if a batch before these must be sent again first."""
         for header, _ in batches:
             producer = (header.producer_id, header.producer_epoch)
-            awaited, more = self._awaited.pop(producer, (-1, 0))
+            awaited, more = self.awaited.pop(producer, (-1, 0))
             if more and header.base_sequence > awaited:
-                self._awaited[producer] = (awaited, more - 1)
+                self.awaited[producer] = (awaited, more - 1)
                 raise KafkaStorage(
                     f"producer {header.producer_id} sent sequence number {header.base_sequence} "
                     f"behind {awaited}, for which there was no room on the disk; send that first"
                 )
             if more and header.base_sequence < awaited:
-                self._awaited[producer] = (awaited, more)  # A duplicate, most likely.
+                self.awaited[producer] = (awaited, more)  # A duplicate, most likely.

@@ -37,7 +37,9 @@ class GrowingFile:
         position = self.size
         end = position + size
         if end > self._file_end:
-            self._extend(end)
+            self._file_end = end
+            if position >= self._reserve_from:
+                self.reserve(end + min(position // 8, _RESERVE_BYTES_MAX))
         fd = self.file.fd
         try:
             if len(buffers) == 1:
@@ -76,11 +78,6 @@ class GrowingFile:
     def truncate(self, size: int) -> None:
         os.ftruncate(self.file.fd, size)
         self.size = self._file_end = size
-
-    def _extend(self, end: int) -> None:
-        self._file_end = end
-        if self.size >= self._reserve_from:
-            self.reserve(end + min(self.size // 8, _RESERVE_BYTES_MAX))
 
     def _take_back(self) -> None:
         """Cut off what a failed write left; if that fails too, trimming will see to it."""

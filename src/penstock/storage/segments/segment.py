@@ -227,20 +227,18 @@ class Segment:
         """Whether an append of this size, ending with this offset, belongs into a new segment."""
         if not self.size:
             return last_offset - self.base_offset > INT_MAX
-        return (
-            self.size + size > config.segment_bytes
-            or last_offset - self.base_offset > INT_MAX
-            or self._waited_ms(timestamp, now_ms) > config.roll_ms - self.jitter_ms
-            or self.offsets.is_full
-            or self.times.is_full
-        )
-
-    def _waited_ms(self, timestamp: int, now_ms: int) -> int:
-        """How far the records go in time; by the clock where they have no timestamps."""
         first = self.first_timestamp
         if first is None:
             first = self.first_timestamp = self._read_first_timestamp()
-        return timestamp - first if first >= 0 else now_ms - self.created_ms
+        # How far the records go in time; by the clock where they have no timestamps.
+        waited_ms = timestamp - first if first >= 0 else now_ms - self.created_ms
+        return (
+            self.size + size > config.segment_bytes
+            or last_offset - self.base_offset > INT_MAX
+            or waited_ms > config.roll_ms - self.jitter_ms
+            or self.offsets.is_full
+            or self.times.is_full
+        )
 
     def _read_first_timestamp(self) -> int:
         for _, header in read_headers(self.file, 0, self.size):

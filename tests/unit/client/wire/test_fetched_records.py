@@ -2,7 +2,7 @@
 
 from penstock.client.wire.fetched_records import committed_records
 from penstock.client.wire.raw_fetch import Fetched
-from penstock.records.batch import build_batch, control_batch, stamp
+from penstock.records.batch import LEAD, LOG_OVERHEAD, build_batch, control_batch
 from penstock.records.control import ControlType, EndTransactionMarker
 from penstock.records.record import Record
 
@@ -17,7 +17,7 @@ def batch(base: int, *values: bytes, producer: int = -1) -> bytes:
         base_sequence=0 if is_transactional else -1,
         is_transactional=is_transactional,
     )
-    stamp(made, base_offset=base, leader_epoch=0)
+    LEAD.pack_into(made, 0, base, len(made) - LOG_OVERHEAD, 0)
     return bytes(made)
 
 

@@ -5,6 +5,7 @@ PENSTOCK_LONG=1 tries fifty times as many.
 
 import os
 import random
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +20,11 @@ from penstock.native import NativeModule
 from penstock.protocol.apis import ApiKey, first_flexible_versions
 from penstock.protocol.codecs import decoder_for, encoder_for, part_encoder_for
 from penstock.protocol.headers import RequestHeader, encode_request_header, read_request_header
+from penstock.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
 from penstock.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -26,8 +32,17 @@ from penstock.protocol.messages.produce import (
     TopicProduceData,
 )
 from penstock.protocol.schema import Message
-from penstock.records.batch import BatchHeader, check_batch, gather_key_values, read_checked
+from penstock.records.batch import (
+    BatchHeader,
+    build_batch,
+    check_batch,
+    gather_key_values,
+    read_checked,
+)
+from penstock.records.checksum import crc32c
 from penstock.records.compression import Codec
+from penstock.records.produced import read_only_batch
+from penstock.records.record import Record
 
 EXAMPLES = 50 if os.environ.get("PENSTOCK_LONG") else 1
 TARGETS = [(message, version) for message in api_messages() for version in message.versions]
@@ -93,6 +108,32 @@ def test_a_message_without_all_its_fields_is_refused_alike(native: NativeModule)
     unmade = object.__new__(ProduceResponse)
     ours, twin = encoder_for(ProduceResponse, 9, native), encoder_for(ProduceResponse, 9, None)
     assert outcome(ours, unmade) == outcome(twin, unmade)
+
+
+class Slice:
+    """Records that lie in a file: all that is known of them here is how many bytes they are."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+
+@pytest.mark.parametrize("version", FetchResponse.versions)
+@pytest.mark.parametrize("sizes", [(0,), (100,), (1, 0, 1 << 20), (3,) * 40])
+def test_records_in_a_file_stand_between_the_bytes_as_they_are(
+    native: NativeModule, version: int, sizes: tuple[int, ...]
+) -> None:
+    found = [PartitionData(partition_index=i, records=Slice(n)) for i, n in enumerate(sizes)]
+    found.append(PartitionData(partition_index=99, records=b"in memory"))
+    found.append(PartitionData(partition_index=100, records=memoryview(b"a view")))
+    for kept in (found, found[:-1]):  # Views are Python's to write.
+        response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=kept)])
+        ours, twin = (part_encoder_for(FetchResponse, version, one) for one in (native, None))
+        assert ours(response) == twin(response)
+        parts = [part for part in ours(response) if isinstance(part, Slice)]
+        assert parts == [data.records for data in kept if len(data.records) and data in found[:-2]]
 
 
 @pytest.mark.parametrize("partitions", [1, 2000])  # The second is more than is read natively.
@@ -172,6 +213,47 @@ def test_batches_are_checked_as_python_checks_them(
     assert found == outcome(read_checked, view)
     assert outcome(ours, view, 1) == outcome(read_checked, view, 1)
     assert change is not None or cut is not None or type(found) is BatchHeader
+
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+_ODD = {"attributes": 5, "last_offset_delta": 6, "producer_id": 9, "producer_epoch": 10}
+_ODD |= {"base_sequence": 11, "record_count": 12}
+
+
+@settings(max_examples=600 * EXAMPLES, deadline=None)
+@given(
+    fields=st.dictionaries(
+        st.sampled_from(sorted(_ODD)),
+        st.integers(-2, 70) | st.sampled_from([(1 << 15) - 1]),
+        max_size=3,
+    ),
+    count=st.integers(1, 4),
+    codec=st.sampled_from(Codec),
+    beyond=st.binary(max_size=2),
+    cut=st.none() | st.integers(0, 90),
+    magic=st.sampled_from([2, 2, 2, 2, 1, 3]),
+)
+def test_what_producers_send_is_judged_as_python_judges_it(
+    native: NativeModule,
+    fields: dict[str, int],
+    count: int,
+    codec: Codec,
+    beyond: bytes,
+    cut: int | None,
+    magic: int,
+) -> None:
+    batch = build_batch([Record(i, 1, b"k", b"v" * 9) for i in range(count)], codec=codec)
+    header = list(HEADER.unpack_from(batch))
+    for name, value in fields.items():
+        header[_ODD[name]] = value
+    HEADER.pack_into(batch, 0, *header)
+    struct.pack_into(">bI", batch, 16, magic, crc32c(memoryview(batch)[21:]))
+    data = memoryview((batch + beyond)[:cut])
+    ours = native.produced_checker(BatchHeader, read_only_batch)
+    found = outcome(ours, data)
+    assert found == outcome(read_only_batch, data)
+    if not (fields or beyond) and cut is None and magic == 2:
+        assert type(found) is BatchHeader
 
 
 SMALL_BYTES = st.binary(max_size=200) | st.integers(100, 3000).map(bytes)

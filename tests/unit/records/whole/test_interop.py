@@ -15,13 +15,14 @@ from tests.unit.records.samples import LEGACY_CODECS, MIB, record_lists, some_re
 
 from penstock.records.batch import (
     HEADER_BYTES,
+    LEAD,
+    LOG_OVERHEAD,
     Record,
     build_batch,
     check_batch,
     control_batch,
     read_header,
     read_records,
-    stamp,
 )
 from penstock.records.compression import Codec, decompress
 from penstock.records.control import ControlType, EndTransactionMarker
@@ -109,7 +110,7 @@ def as_record(theirs: Any) -> Record:
 @given(records=record_lists())
 def test_batches_are_equal_byte_for_byte(other: Implementation, records: list[Record]) -> None:
     ours = bytearray(our_batch(records))
-    stamp(ours, base_offset=0, leader_epoch=leader_epoch_of(other))
+    LEAD.pack_into(ours, 0, 0, len(ours) - LOG_OVERHEAD, leader_epoch_of(other))
     assert ours == their_batch(other, records)
 
 

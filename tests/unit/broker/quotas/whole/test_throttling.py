@@ -37,6 +37,16 @@ from penstock.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from penstock.records.batch import Record, build_batch
 
 
+class KeptPlace:
+    """The place of an answer that waits."""
+
+    def __init__(self) -> None:
+        self.answered: asyncio.Queue[Any] = asyncio.Queue()
+
+    def fill(self, parts: Any) -> None:
+        self.answered.put_nowait(parts)
+
+
 class Peer:
     """A connection that remembers how long it was muted for."""
 
@@ -45,6 +55,10 @@ class Peer:
         self.is_metered = False
         self.busy_s = 0.0
         self.mutes_ms: list[int] = []
+        self.place = KeptPlace()
+
+    def keep_place(self, _waiting: Any) -> "KeptPlace":
+        return self.place
 
     def mute_for(self, seconds: float) -> None:
         self.mutes_ms.append(round(seconds * 1000))
@@ -76,9 +90,12 @@ class Desk:
         api_key = ApiKey(type(request).api_key)
         header = encode_request_header(api_key, version, 5, client_id)
         frame = memoryview(bytearray(header + request.encode(version)))
-        parts: Any = self._dispatch(peer or Peer(), frame)  # type: ignore[arg-type]
+        peer = peer or Peer()
+        parts: Any = self._dispatch(peer, frame)  # type: ignore[arg-type]
         if asyncio.iscoroutine(parts):
             parts = await parts
+        elif parts is None and len(self.broker.waiting_room):
+            parts = await peer.place.answered.get()
         if parts is None:
             return None
         data = b"".join(part if isinstance(part, bytes) else part.read() for part in parts)[4:]
