@@ -10,7 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.streams.plan.native import native_stage, native_tally
+from penstock.streams.plan.native import (
+    NativeStage,
+    adds_up_what_is_read,
+    native_stage,
+    native_tally,
+)
 from penstock.streams.spark.native_rows import NativeRows
 from penstock.streams.spark.restoring import LostTasks
 from penstock.streams.spark.session import EXACT, settings_of
@@ -83,15 +88,9 @@ class StageQuery:
     def _read(self, spark: "SparkSession", records_max: int, *others: str) -> "DataFrame":
         """The rows of all topics, with some other columns as well."""
         options = {
-            **self._kafka(),
-            "subscribe": ",".join((*self.topics, *self.global_topics)),
-            "startingOffsets": self.starting,
+            **self._source(records_max),
             "columns": ",".join((*_COLUMNS, *others)),
             "includeRangeEnds": str("timestampType" in others).lower(),
-            "maxOffsetsPerTrigger": str(self.records_max or records_max),
-            "kafka.group.id": self.group,
-            "kafka.isolation.level": "read_committed",
-            "checkpointLocation": str(self.checkpoint),
         }
         frame = spark.readStream.format("penstock").options(**options).load()
         return frame.selectExpr(
@@ -103,6 +102,18 @@ class StageQuery:
             "value",
             *others,
         )
+
+    def _source(self, records_max: int) -> dict[str, str]:
+        """What is read, and how much of it in a batch."""
+        return {
+            **self._kafka(),
+            "subscribe": ",".join((*self.topics, *self.global_topics)),
+            "startingOffsets": self.starting,
+            "maxOffsetsPerTrigger": str(self.records_max or records_max),
+            "kafka.group.id": self.group,
+            "kafka.isolation.level": "read_committed",
+            "checkpointLocation": str(self.checkpoint),
+        }
 
     def _worked(self, spark: "SparkSession") -> "DataFrame":
         from penstock.streams.spark.processor import ROW_SCHEMA, run_without_state
@@ -128,8 +139,21 @@ class StageQuery:
         if tally is None:
             rows = self._with_task(self._read(spark, _STEP_RECORDS, "headers"), groups)
             return rows, StageProcessor(self.work, groups, self.lost)
+        processor = TallyProcessor(self.work, tally.way.end.name, groups, self.lost)
+        if adds_up_what_is_read(tally.stage):
+            return self._added(spark, tally.stage, groups), processor
         rows = tally.added(self._with_task(self._read(spark, _TALLY_RECORDS), groups))
-        return rows, TallyProcessor(self.work, tally.way.end.name, groups, self.lost)
+        return rows, processor
+
+    def _added(self, spark: "SparkSession", stage: NativeStage, groups: list[int]) -> "DataFrame":
+        """What each range of offsets adds up to, from the source itself."""
+        from penstock.spark.source.combined import CombinedSource, combining
+        from penstock.streams.spark.range_tally import RangeTally
+
+        tally = RangeTally(stage, tuple(self.work.sources), tuple(groups))
+        options = {**self._source(_TALLY_RECORDS), **combining(tally)}
+        spark.dataSource.register(CombinedSource)
+        return spark.readStream.format(CombinedSource.name()).options(**options).load()
 
     def _tally(self) -> "TallyRows | None":
         """How the stage adds up; None: record by record, as when a misfit has to be put aside."""
