@@ -1,6 +1,7 @@
 """What a range adds up to where it is read is what its rows add up to behind the JVM."""
 
 import random
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -140,9 +141,7 @@ def test_sums_are_those_of_rows_behind_the_jvm(name: str, serde: Serde[Any], see
     chance, stage = random.Random(seed), stage_of(serde, name)
     records = random_records(chance, serde, chance.randint(1, 60))
     cuts = sorted({0, len(records), *(chance.randrange(len(records)) for _ in range(3))})
-    batches = [
-        as_read(records[start:end], start) for start, end in zip(cuts, cuts[1:], strict=False)
-    ]
+    batches = [as_read(records[start:end], start) for start, end in pairwise(cuts)]
     tally = RangeTally(stage, ("numbers",), GROUPS)
     assert tally.step.tally is not None
     parcels = list(tally(PLACE, iter(batches)))
