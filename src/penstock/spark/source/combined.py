@@ -60,33 +60,34 @@ class CombinedSource(DataSource):
 
     def schema(self) -> StructType:
         """The combiner's."""
-        return _combiner(self.options).schema
+        combiner: RangeCombiner = pickle.loads(_pickled(self.options))
+        return combiner.schema
 
     def streamReader(self, schema: StructType) -> "CombinedReader":  # noqa: N802
         """For `spark.readStream`."""
         topics = {name: text for name, text in self.options.items() if name.lower() != _OPTION}
-        return CombinedReader(read_options(topics, streaming=True), _combiner(self.options))
+        return CombinedReader(read_options(topics, streaming=True), _pickled(self.options))
 
 
 class CombinedReader(PenstockStreamReader):
-    """Plans as the source does; its tasks combine what they read."""
+    """Plans as the source does; its tasks combine what they read, and load the combiner for it."""
 
-    def __init__(self, options: ReadOptions, combiner: RangeCombiner) -> None:
+    def __init__(self, options: ReadOptions, pickled: bytes) -> None:
         super().__init__(options)
-        self.combiner = combiner
+        self.pickled = pickled
 
     def __getstate__(self) -> dict[str, object]:
-        return {**super().__getstate__(), "combiner": self.combiner}
+        return {**super().__getstate__(), "pickled": self.pickled}
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """What the records of one task come to, on a worker."""
         assert isinstance(partition, RangePartition)
-        return self.combiner(partition.wanted.partition, super().read(partition))
+        combiner: RangeCombiner = pickle.loads(self.pickled)
+        return combiner(partition.wanted.partition, super().read(partition))
 
 
-def _combiner(options: Mapping[str, str]) -> RangeCombiner:
+def _pickled(options: Mapping[str, str]) -> bytes:
     text = options.get(_OPTION)
     if text is None:
         raise OptionError(f"Option {_OPTION!r} must say what is made of the records")
-    combiner: RangeCombiner = pickle.loads(b64decode(text))
-    return combiner
+    return b64decode(text)

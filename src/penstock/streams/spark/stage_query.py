@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 _POOL = "spark.scheduler.pool"
 _SHUFFLE = "spark.sql.shuffle.partitions"
 _COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
-# Of a batch, which costs the same however large it is: rows of a native stage only pass through, of
-# a tally a few cells each are held, of other stages with state everything.
-_NATIVE_RECORDS, _TALLY_RECORDS, _STEP_RECORDS = 1_000_000, 500_000, 100_000
+# Of a batch, which costs the same however large it is: rows of a native stage only pass through, and
+# of those that are added up where they are read a few cells are held in one process. Of another
+# tally those are held in two, of other stages with state everything is.
+_NATIVE_RECORDS, _RANGE_RECORDS = 1_000_000, 1_000_000
+_TALLY_RECORDS, _STEP_RECORDS = 500_000, 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,7 @@ class StageQuery:
         from penstock.streams.spark.range_tally import RangeTally
 
         tally = RangeTally(stage, tuple(self.work.sources), tuple(groups))
-        options = {**self._source(_TALLY_RECORDS), **combining(tally)}
+        options = {**self._source(_RANGE_RECORDS), **combining(tally)}
         spark.dataSource.register(CombinedSource)
         return spark.readStream.format(CombinedSource.name()).options(**options).load()
 
