@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _POOL = "spark.scheduler.pool"
 _SHUFFLE = "spark.sql.shuffle.partitions"
 _COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
-# Of a batch, which costs the same however large it is: rows of a native stage only pass through, and
-# of those that are added up where they are read a few cells are held in one process. Of another
-# tally those are held in two, of other stages with state everything is.
+# Of a batch, which costs the same however large it is. Rows of a native stage only pass through; of
+# those that are added up where they are read a few cells are held there, of other tallies behind
+# the JVM as well; of other stages with state everything is held.
 _NATIVE_RECORDS, _RANGE_RECORDS = 1_000_000, 1_000_000
 _TALLY_RECORDS, _STEP_RECORDS = 500_000, 100_000
 
