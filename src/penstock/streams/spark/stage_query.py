@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from penstock.queries.query import Query
-    from penstock.streams.spark.tally_rows import TallyRows
 
 _POOL = "spark.scheduler.pool"
 _SHUFFLE = "spark.sql.shuffle.partitions"
@@ -134,18 +133,18 @@ class StageQuery:
     def _with_state(self, spark: "SparkSession") -> tuple["DataFrame", Any]:
         """The rows for each task, and what runs it."""
         from penstock.streams.spark.processor import StageProcessor
-        from penstock.streams.spark.tally_rows import TallyProcessor
+        from penstock.streams.spark.tally_rows import TallyProcessor, TallyRows
 
         groups = group_numbers(self.tasks, self.places)
         tally = self._tally()
         if tally is None:
             rows = self._with_task(self._read(spark, _STEP_RECORDS, "headers"), groups)
             return rows, StageProcessor(self.work, groups, self.lost)
-        processor = TallyProcessor(self.work, tally.way.end.name, groups, self.lost)
-        if adds_up_what_is_read(tally.stage):
-            return self._added(spark, tally.stage, groups), processor
-        rows = tally.added(self._with_task(self._read(spark, _TALLY_RECORDS), groups))
-        return rows, processor
+        processor = TallyProcessor(self.work, tally.ways[0].end.name, groups, self.lost)
+        if self.sums_where_it_reads:
+            return self._added(spark, tally, groups), processor
+        rows = self._with_task(self._read(spark, _TALLY_RECORDS), groups)
+        return TallyRows(tally, self.work).added(rows), processor
 
     def _added(self, spark: "SparkSession", stage: NativeStage, groups: list[int]) -> "DataFrame":
         """What each range of offsets adds up to, from the source itself."""
@@ -157,14 +156,18 @@ class StageQuery:
         spark.dataSource.register(CombinedSource)
         return spark.readStream.format(CombinedSource.name()).options(**options).load()
 
-    def _tally(self) -> "TallyRows | None":
-        """How the stage adds up; None: record by record, as when a misfit has to be put aside."""
-        from penstock.streams.spark.tally_rows import TallyRows
+    @property
+    def sums_where_it_reads(self) -> bool:
+        """Whether its source sends what records add up to, not records."""
+        tally = self._tally()
+        return tally is not None and adds_up_what_is_read(tally)
 
+    def _tally(self) -> NativeStage | None:
+        """How the stage adds up; None: record by record, as when a misfit has to be put aside."""
         found = native_tally(self.work.topology) if self.work.merges else None
         if found is None or (found.checks_values and self.work.dead_letters is not None):
             return None
-        return TallyRows(found, self.work)
+        return found
 
     def _with_task(self, rows: "DataFrame", groups: list[int]) -> "DataFrame":
         """Each row for the task of its partition; of a global table for every task."""

@@ -9,7 +9,6 @@ from typing import Any
 from penstock.streams.steps.contract import Arrival, RecordStep, Timer, Yielded, seen_ms
 from penstock.streams.values.records import Stamped, StreamRecord, TableChange
 
-
 _at_ms = attrgetter("at_ms")
 
 
