@@ -1,5 +1,6 @@
 """What Spark reports after each batch, as the few numbers that tell how a query is doing."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -40,12 +41,18 @@ def progress_of(document: Mapping[str, Any], *, rows_are_sums: bool = False) -> 
 
 def _offsets(source: Mapping[str, Any]) -> int:
     """How many offsets a batch has of a source."""
-    start, end = source.get("startOffset") or {}, source.get("endOffset") or {}
+    start, end = (_positions(source.get(name)) for name in ("startOffset", "endOffset"))
     return sum(
         at - start.get(topic, {}).get(partition, 0)
         for topic, partitions in end.items()
         for partition, at in partitions.items()
     )
+
+
+def _positions(told: object) -> Mapping[str, Mapping[str, int]]:
+    """By topic and partition; the report has them as JSON in a text. None: it has none."""
+    found: Mapping[str, Mapping[str, int]] = json.loads(told) if isinstance(told, str) else {}
+    return found
 
 
 def _rate(value: object, of_a_row: float = 1.0) -> float | None:

@@ -29,9 +29,10 @@ def test_where_rows_are_sums_the_offsets_tell_how_many_records_they_are_of() -> 
         "processedRowsPerSecond": 8.0,
         "sources": [
             {
-                "startOffset": {"clicks": {"0": 5}},
-                "endOffset": {"clicks": {"0": 65, "1": 40}},  # Partition 1 is new.
-            }
+                "startOffset": '{"clicks": {"0": 5}}',
+                "endOffset": '{"clicks": {"0": 65, "1": 40}}',  # Partition 1 is new.
+            },
+            {"startOffset": None, "endOffset": None},
         ],
     }
     found = progress_of(document, rows_are_sums=True)
