@@ -49,10 +49,10 @@ def _offsets(source: Mapping[str, Any]) -> int:
     )
 
 
-def _positions(told: object) -> Mapping[str, Mapping[str, int]]:
-    """By topic and partition; the report has them as JSON in a text. None: it has none."""
-    found: Mapping[str, Mapping[str, int]] = json.loads(told) if isinstance(told, str) else {}
-    return found
+def _positions(told: str | None) -> Mapping[str, Mapping[str, int]]:
+    """By topic and partition, from JSON in a text. A first batch has no start: it is taken for 0."""
+    found: Mapping[str, Mapping[str, int]] | None = json.loads(told) if told else None
+    return found or {}
 
 
 def _rate(value: object, of_a_row: float = 1.0) -> float | None:

@@ -32,12 +32,12 @@ def test_where_rows_are_sums_the_offsets_tell_how_many_records_they_are_of() -> 
                 "startOffset": '{"clicks": {"0": 5}}',
                 "endOffset": '{"clicks": {"0": 65, "1": 40}}',  # Partition 1 is new.
             },
-            {"startOffset": None, "endOffset": None},
+            {"startOffset": "null", "endOffset": '{"views": {"0": 7}}'},
         ],
     }
     found = progress_of(document, rows_are_sums=True)
-    assert found.rows == 100
-    assert (found.input_rows_per_s, found.processed_rows_per_s) == (200.0, 400.0)
+    assert found.rows == 107
+    assert (found.input_rows_per_s, found.processed_rows_per_s) == (214.0, 428.0)
     assert progress_of({"batchId": 5}, rows_are_sums=True).rows == 0
 
 
