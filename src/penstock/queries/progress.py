@@ -50,7 +50,7 @@ def _offsets(source: Mapping[str, Any]) -> int:
 
 
 def _positions(told: str | None) -> Mapping[str, Mapping[str, int]]:
-    """By topic and partition, from JSON in a text. A first batch has no start: it is taken for 0."""
+    """By topic and partition, from JSON; a first batch has no start, which is taken for 0."""
     found: Mapping[str, Mapping[str, int]] | None = json.loads(told) if told else None
     return found or {}
 
