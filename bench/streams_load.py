@@ -72,34 +72,40 @@ def run(engine: SparkProcess, address: str, state: Path, words: list[str]) -> tu
     app = KafkaStreams(
         topology(work, source, output), config, start_engine=lambda stop: engine, restarts_max=0
     )
-    stage = app.folder.checkpoint(0)
-    watch = FirstBatch(stage)
+    watch = BatchWatch(app.folder.checkpoint(0))
     watch.start()
     app.run_once()
-    ended_cpu_s = tree_cpu_s()
+    watch.has_ended.set()
     watch.join()
     if app.failure:
         raise RuntimeError(app.failure)
-    last = max(int(file.name) for file in (stage / "commits").iterdir() if file.name.isdigit())
-    ended_s = (stage / "commits" / str(last)).stat().st_mtime
-    return ended_s - watch.begun_s, ended_cpu_s - watch.cpu_s
+    return watch.ended_s - watch.begun_s, watch.ended_cpu_s - watch.begun_cpu_s
 
 
-class FirstBatch(threading.Thread):
-    """Waits for the first batch to be planned, and notes the time and the processor time."""
+class BatchWatch(threading.Thread):
+    """Notes time and processor time when the first batch was planned and when the last was done."""
 
     def __init__(self, stage: Path) -> None:
         super().__init__(daemon=True)
-        self.file = stage / "offsets" / "0"
-        self.begun_s = self.cpu_s = 0.0
+        self.first, self.commits = stage / "offsets" / "0", stage / "commits"
+        self.has_ended = threading.Event()
+        self.begun_s = self.begun_cpu_s = self.ended_s = self.ended_cpu_s = 0.0
 
     def run(self) -> None:
-        """Look until it is there."""
-        pause = threading.Event()
-        while not self.file.exists():
-            pause.wait(0.005)
-        self.cpu_s = tree_cpu_s()
-        self.begun_s = self.file.stat().st_mtime
+        """Look until the application has ended."""
+        while not self.first.exists() and not self.has_ended.wait(0.005):
+            pass
+        self.begun_cpu_s = tree_cpu_s()
+        self.begun_s = self.first.stat().st_mtime
+        done = 0
+        while True:
+            has_ended = self.has_ended.wait(0.02)  # Kafka Streams is asked as often.
+            found = list(self.commits.glob("[0-9]*"))
+            if len(found) > done:
+                self.ended_cpu_s, done = tree_cpu_s(), len(found)
+                self.ended_s = max(file.stat().st_mtime for file in found)
+            if has_ended:
+                return
 
 
 def tree_cpu_s() -> float:

@@ -36,5 +36,6 @@ class NewQuery:
     # Called at every start, always in the session's thread: a thread in which no session is active
     # cannot write to our format.
     start: "Callable[[SparkSession], Query]"
+    rows_are_sums: bool = False  # Its source sends what records add up to, not records.
     ends: bool = False  # It is to end by itself when it has read everything.
     restarts_max: int | None = None  # In a row; None: no limit (if it `ends`: a few).

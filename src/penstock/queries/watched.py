@@ -85,7 +85,7 @@ class Watched:
                 self.set(input_rows_per_s=0.0, processed_rows_per_s=0.0)
                 continue  # Nothing was there to do.
             self.progressed = True
-            progress = progress_of(document)
+            progress = progress_of(document, rows_are_sums=self.new.rows_are_sums)
             self.set(
                 batch=progress.batch,
                 rows=self.status.rows + progress.rows,

@@ -18,6 +18,7 @@ from tests.support.streams_spark import Feed, application, create
 
 from penstock.streams import (
     LONG,
+    STRING,
     Avg,
     Collect,
     Count,
@@ -36,8 +37,9 @@ from penstock.streams import (
     struct,
     when,
 )
-from penstock.streams.plan.native import native_stage, native_tally
+from penstock.streams.plan.native import adds_up_what_is_read, native_stage, native_tally
 from penstock.streams.plan.stages import cut
+from penstock.streams.spark.tally_rows import TallyRows
 
 pytestmark = pytest.mark.timeout(600)
 LOSES_ITS_DISK = ("rows", "final")
@@ -232,3 +234,87 @@ def test_tables_that_batches_add_up_are_those_of_the_test_driver(
     else:
         assert len(found) < len(wanted)
         assert {key: row for key, *row in found} == {key: row for key, *row in wanted}
+
+
+def added_where_it_is_read(name: str) -> StreamsTopology:
+    builder = StreamsBuilder(value=STRING if name == "regrouped" else LONG)
+    amounts = builder.stream("amounts")
+    match name:
+        case "sums":
+            table: Any = amounts.group_by_key().aggregate(
+                count=Count(), total=Sum(col("value")), last=Last(col("value")), store="added"
+            )
+        case "regrouped":
+            table = amounts.group_by(lambda key, value: (value or "no")[-1:]).count(store="added")
+        case _:
+            windows = TimeWindows.of(100, grace_ms=50)
+            counts = amounts.group_by_key().windowed_by(windows).count()
+            table = counts.suppress_until_window_closes()
+    table.to_stream().to("added")
+    return builder.build()
+
+
+@pytest.mark.parametrize("name", ["sums", "regrouped", "final"])
+def test_what_is_added_up_where_it_is_read_is_what_the_test_driver_adds_up(
+    spark: SparkSession,
+    broker: BrokerProcess,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    """No row of a record goes to the JVM: the way through it is closed."""
+    topology, chance = added_where_it_is_read(name), random.Random(name)
+    last = native_tally(cut(topology)[-1].topology)
+    assert last is not None and adds_up_what_is_read(last)
+    monkeypatch.delattr(TallyRows, "taken")
+    create(broker.address, "amounts", "added")
+    feed, driver, at_ms = Feed(broker.address), TestDriver(topology), FIRST_MS
+    for part in range(2):
+        for _ in range(40):
+            at_ms += chance.choice((0, 1, 5, 30))
+            key, number = chance.choice("abc"), chance.choice((None, 5, -60, 2**62))
+            late_ms = at_ms - chance.choice((0, 0, 3, 40, 300))
+            value = number if name != "regrouped" or number is None else str(number)
+            data = value.to_bytes(8, "big", signed=True) if isinstance(value, int) else value
+            feed.put("amounts", key, data, late_ms)
+            driver.pipe_input("amounts", key, value, late_ms)
+        feed.flush()
+        app = application(
+            spark,
+            added_where_it_is_read(name),
+            broker.address,
+            tmp_path,
+            f"added-{name}",
+            (__name__,),
+            max_records_per_batch=27,
+        )
+        app.run_once()
+        assert app.failure is None, part
+    sink = next(node for node in topology.nodes if node.kind == "sink" and "added" in node.topics)
+    keys, values = sink.key_serde, sink.value_serde
+    assert keys is not None and values is not None
+    found = [
+        (r.key(), values.deserialize(r.value()), r.timestamp()[1])
+        for r in consumed(broker.address, "added")
+    ]
+    wanted = [(keys.serialize(r.key), r.value, r.timestamp_ms) for r in driver.read_all("added")]
+    if name == "final":
+        assert sorted(found) == sorted(wanted) and len(wanted) > 5
+    else:
+        assert {key: row for key, *row in found} == {key: row for key, *row in wanted}
+
+
+def test_a_record_that_cannot_be_read_stops_what_adds_up_where_it_reads(
+    spark: SparkSession, broker: BrokerProcess, tmp_path: Path
+) -> None:
+    builder = StreamsBuilder(value=LONG)
+    builder.stream("unclear").group_by_key().count().to_stream().to("clear")
+    create(broker.address, "unclear", "clear")
+    feed = Feed(broker.address)
+    feed.put("unclear", "k", bytes(8), 1_000_000)
+    feed.put("unclear", "k", "many", 1_000_000)
+    feed.flush()
+    app = application(spark, builder.build(), broker.address, tmp_path, "stops-reading")
+    app.run_once()
+    assert app.failure is not None and "unclear-0@1 cannot be read: the value" in app.failure
+    assert not consumed(broker.address, "clear")

@@ -79,21 +79,7 @@ def read_natively(
     table = np.empty((_PARTS, int(counts.sum())), np.int64)
     if not native.read_records(octets, batches, table):
         return None
-    offset_delta, timestamp_delta, key_at, key_size, value_at, value_size, *behind = table
-    header_count, headers_at, end = behind
-    timestamp_ms, is_append_time = _timestamps(timestamp_delta, spans, counts)
-    return Fields(
-        offset=offset_delta + np.repeat([span.base_offset for span in spans], counts),
-        timestamp_ms=timestamp_ms,
-        is_append_time=is_append_time,
-        key_at=key_at,
-        key_size=key_size,
-        value_at=value_at,
-        value_size=value_size,
-        header_count=header_count,
-        headers_at=headers_at,
-        end=end,
-    )
+    return _placed(spans, counts, *table)
 
 
 def read_fields(octets: Octets, spans: list[Span], start: Ints) -> Fields:
@@ -127,19 +113,20 @@ def _read(octets: Octets, spans: list[Span], counts: Ints, start: Ints, end: Int
     last_delta = np.repeat([span.last_offset_delta for span in spans], counts)
     if offset_delta.min() < 0 or (offset_delta > last_delta).any():
         raise CorruptRecord("a record's offset is outside its batch")
+    places = (key_at, key_size, value_at, value_size, header_count, headers_at, end)
+    return _placed(spans, counts, offset_delta, timestamp_delta, *places)
+
+
+def _placed(
+    spans: list[Span], counts: Ints, offset_delta: Ints, timestamp_delta: Ints, *places: Ints
+) -> Fields:
+    """The fields of records that tell offset and time by what they are beyond their batch's.
+
+    `places` are the other fields, in their order.
+    """
     timestamp_ms, is_append_time = _timestamps(timestamp_delta, spans, counts)
-    return Fields(
-        offset=offset_delta + np.repeat([span.base_offset for span in spans], counts),
-        timestamp_ms=timestamp_ms,
-        is_append_time=is_append_time,
-        key_at=key_at,
-        key_size=key_size,
-        value_at=value_at,
-        value_size=value_size,
-        header_count=header_count,
-        headers_at=headers_at,
-        end=end,
-    )
+    offset = offset_delta + np.repeat([span.base_offset for span in spans], counts)
+    return Fields(offset, timestamp_ms, is_append_time, *places)
 
 
 def _check_headers(count: Ints, at: Ints, end: Ints) -> None:

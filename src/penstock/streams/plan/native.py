@@ -18,6 +18,7 @@ from penstock.streams.steps.user import UserStep
 from penstock.streams.values.column_types import BOOLEAN, BYTES, ColumnType
 from penstock.streams.values.serdes import Serde
 
+_PLAIN_SERDES = ("string", "long", "integer", "bytes")  # Their bytes are read without parsing.
 Parts = Mapping[str, TypedColumn]  # Key, value and timestamp, in terms of what was read.
 
 
@@ -85,6 +86,26 @@ def keeps_key(stage: NativeStage, way: NativeWay) -> bool:
     key = way.parts["key"]
     is_read = (key.operation, key.detail) == ("record", "key")
     return is_read and way.end.key_serde == stage.key_serde
+
+
+def adds_up_what_is_read(stage: NativeStage) -> bool:
+    """Whether nothing has to be computed for a tally: what it takes is in the records as they lie.
+
+    JSON has to be parsed, if only to see whether it can be.
+    """
+    (way,) = stage.ways
+    step = tally_step(way.end)
+    assert step is not None and step.tally is not None
+    serdes = {"key": stage.key_serde, "value": stage.value_serde}
+    plain = [part for part, serde in serdes.items() if serde.name in _PLAIN_SERDES]
+    columns = [one.column for one in step.tally.columns if one.column is not None]
+    return (
+        not way.conditions
+        and keeps_key(stage, way)
+        and way.parts["value"] == found_parts(stage)["value"]
+        and (not stage.checks_values or len(plain) == len(serdes))
+        and all(one.operation == "record" and one.detail in plain for one in columns)
+    )
 
 
 def _has_extreme_doubles(step: AggregateWindows) -> bool:

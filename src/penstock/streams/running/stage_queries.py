@@ -40,6 +40,7 @@ def new_query(
         group=query.group,
         checkpoint=query.checkpoint,
         start=start,
+        rows_are_sums=query.sums_where_it_reads,
         ends=ends,
         restarts_max=restarts_max,
     )

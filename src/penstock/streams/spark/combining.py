@@ -21,7 +21,7 @@ from penstock.streams.values.column_types import DOUBLE, LONG, ColumnType
 from penstock.streams.values.lanes import KeyTotal
 from penstock.streams.values.windows import TimeWindows
 
-PARCEL_SCHEMA, _PARCEL_NAMES = "task INT, parcel BINARY", ["task", "parcel"]
+PARCEL_SCHEMA, PARCEL_NAMES = "task INT, parcel BINARY", ["task", "parcel"]
 _PARCEL_GROUPS = 20_000  # Of one cell of Spark's: some megabytes at most.
 _LOW = 0xFFFFFFFF
 _NO_WINDOW = 0
@@ -81,9 +81,16 @@ def combine(
     rows = pa.Table.from_batches(found)
     for task in rows["task"].unique():
         own = rows.filter(pc.equal(rows["task"], task))
-        parcels = list(combined(step, own).parcels())
-        tasks = pa.array([task.as_py()] * len(parcels), pa.int32())
-        yield pa.RecordBatch.from_arrays([tasks, pa.array(parcels, pa.binary())], _PARCEL_NAMES)
+        yield parcels_of(step, own, task.as_py())
+
+
+def parcels_of(
+    step: AggregateStream | AggregateWindows, rows: pa.Table, task: int
+) -> pa.RecordBatch:
+    """What rows of a task add up to, on its way there."""
+    parcels = list(combined(step, rows).parcels())
+    tasks = pa.array([task] * len(parcels), pa.int32())
+    return pa.RecordBatch.from_arrays([tasks, pa.array(parcels, pa.binary())], PARCEL_NAMES)
 
 
 def combined(step: AggregateStream | AggregateWindows, rows: pa.Table) -> Combined:

@@ -3,14 +3,15 @@
 Spark calls once for each task and batch, with all its rows. What the task remembers is a map of
 pages in Spark's state, which is versioned with the batch: a batch that is taken again finds the
 pages as they were before it.
+
+When a query starts, a Python process of Spark's asks the processor for its states, and ends. So
+that it need not load pandas and pyarrow for it, only those load them who use them.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import (
     MapState,
     StatefulProcessor,
@@ -23,12 +24,14 @@ from penstock.streams.tasks.failures import FailureNotes
 from penstock.streams.tasks.pages import PageShelf
 from penstock.streams.values.records import Headers
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 ROW_SCHEMA = (
     "topic STRING, partition INT, key BINARY, value BINARY, "
     "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, timestamp BIGINT"
 )
 ROWS_AT_ONCE = 10_000
-_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,8 @@ def _headers_in(cell: Any) -> Headers:
 
 def frame_of_rows(rows: Sequence[RowOut]) -> "pd.DataFrame":
     """Rows as a pandas frame, in the order of the schema."""
+    import pandas as pd
+
     topics, partitions, keys, values, headers, times = zip(*rows, strict=True)
     return pd.DataFrame(
         {
@@ -150,14 +155,17 @@ def frame_of_rows(rows: Sequence[RowOut]) -> "pd.DataFrame":
 
 def arrow_of_rows(rows: Sequence[RowOut]) -> Any:
     """Rows as an Arrow batch, in the order of the schema."""
+    import pyarrow as pa
+
     topics, partitions, keys, values, headers, times = zip(*rows, strict=True) if rows else [()] * 6
+    header_type = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     return pa.RecordBatch.from_arrays(
         [
             pa.array(topics, pa.string()),
             pa.array(partitions, pa.int32()),
             pa.array(keys, pa.binary()),
             pa.array(values, pa.binary()),
-            pa.array([_headers_out(each) for each in headers], _HEADERS),
+            pa.array([_headers_out(each) for each in headers], header_type),
             pa.array(times, pa.int64()),
         ],
         names=["topic", "partition", "key", "value", "headers", "timestamp"],

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.streams.plan.lanes import has_lane
-from penstock.streams.plan.native import native_stage, native_tally
+from penstock.streams.plan.native import (
+    NativeStage,
+    adds_up_what_is_read,
+    native_stage,
+    native_tally,
+)
 from penstock.streams.spark.native_rows import NativeRows
 from penstock.streams.spark.restoring import LostTasks
 from penstock.streams.spark.session import EXACT, settings_of
@@ -22,19 +27,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from penstock.queries.query import Query
-    from penstock.streams.spark.tally_rows import TallyRows
 
 _POOL = "spark.scheduler.pool"
 _SHUFFLE = "spark.sql.shuffle.partitions"
 _COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
-# Of a batch, which costs the same however large it is: rows of a native stage only pass through, of
-# a tally a few cells each are held, of a lane mostly too, of other stages with state everything.
-_NATIVE_RECORDS, _TALLY_RECORDS, _LANE_RECORDS, _STEP_RECORDS = (
-    1_000_000,
-    500_000,
-    250_000,
-    100_000,
-)
+# Of a batch, which costs the same however large it is. Rows of a native stage only pass through; of
+# those that are added up where they are read a few cells are held there, of other tallies behind
+# the JVM as well, of a lane mostly too; of other stages with state everything is held.
+_NATIVE_RECORDS, _RANGE_RECORDS = 1_000_000, 1_000_000
+_TALLY_RECORDS, _LANE_RECORDS, _STEP_RECORDS = 500_000, 250_000, 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +90,9 @@ class StageQuery:
     def _read(self, spark: "SparkSession", records_max: int, *others: str) -> "DataFrame":
         """The rows of all topics, with some other columns as well."""
         options = {
-            **self._kafka(),
-            "subscribe": ",".join((*self.topics, *self.global_topics)),
-            "startingOffsets": self.starting,
+            **self._source(records_max),
             "columns": ",".join((*_COLUMNS, *others)),
             "includeRangeEnds": str("timestampType" in others).lower(),
-            "maxOffsetsPerTrigger": str(self.records_max or records_max),
-            "kafka.group.id": self.group,
-            "kafka.isolation.level": "read_committed",
-            "checkpointLocation": str(self.checkpoint),
         }
         frame = spark.readStream.format("penstock").options(**options).load()
         return frame.selectExpr(
@@ -109,6 +104,18 @@ class StageQuery:
             "value",
             *others,
         )
+
+    def _source(self, records_max: int) -> dict[str, str]:
+        """What is read, and how much of it in a batch."""
+        return {
+            **self._kafka(),
+            "subscribe": ",".join((*self.topics, *self.global_topics)),
+            "startingOffsets": self.starting,
+            "maxOffsetsPerTrigger": str(self.records_max or records_max),
+            "kafka.group.id": self.group,
+            "kafka.isolation.level": "read_committed",
+            "checkpointLocation": str(self.checkpoint),
+        }
 
     def _worked(self, spark: "SparkSession") -> "DataFrame":
         from penstock.streams.spark.lane_rows import run_in_lane
@@ -128,7 +135,7 @@ class StageQuery:
     def _with_state(self, spark: "SparkSession") -> tuple["DataFrame", Any]:
         """The rows for each task, and what runs it."""
         from penstock.streams.spark.processor import StageProcessor
-        from penstock.streams.spark.tally_rows import TallyProcessor
+        from penstock.streams.spark.tally_rows import TallyProcessor, TallyRows
 
         groups = group_numbers(self.tasks, self.places)
         if self._has_lane:
@@ -137,8 +144,27 @@ class StageQuery:
         if tally is None:
             rows = self._with_task(self._read(spark, _STEP_RECORDS, "headers"), groups)
             return rows, StageProcessor(self.work, groups, self.lost)
-        rows = tally.added(self._with_task(self._read(spark, _TALLY_RECORDS), groups))
-        return rows, TallyProcessor(self.work, tally.way.end.name, groups, self.lost)
+        processor = TallyProcessor(self.work, tally.ways[0].end.name, groups, self.lost)
+        if self.sums_where_it_reads:
+            return self._added(spark, tally, groups), processor
+        rows = self._with_task(self._read(spark, _TALLY_RECORDS), groups)
+        return TallyRows(tally, self.work).added(rows), processor
+
+    def _added(self, spark: "SparkSession", stage: NativeStage, groups: list[int]) -> "DataFrame":
+        """What each range of offsets adds up to, from the source itself."""
+        from penstock.spark.source.combined import CombinedSource, combining
+        from penstock.streams.spark.range_tally import RangeTally
+
+        tally = RangeTally(stage, tuple(self.work.sources), tuple(groups))
+        options = {**self._source(_RANGE_RECORDS), **combining(tally)}
+        spark.dataSource.register(CombinedSource)
+        return spark.readStream.format(CombinedSource.name()).options(**options).load()
+
+    @property
+    def sums_where_it_reads(self) -> bool:
+        """Whether its source sends what records add up to, not records."""
+        tally = self._tally()
+        return tally is not None and adds_up_what_is_read(tally)
 
     def _in_lane(self, spark: "SparkSession", groups: list[int]) -> tuple["DataFrame", Any]:
         """The same where records are added up in a lane, where they are read."""
@@ -153,14 +179,12 @@ class StageQuery:
     def _has_lane(self) -> bool:
         return has_lane(self.work.topology, merges=self.work.merges)
 
-    def _tally(self) -> "TallyRows | None":
+    def _tally(self) -> NativeStage | None:
         """How the stage adds up; None: record by record, as when a misfit has to be put aside."""
-        from penstock.streams.spark.tally_rows import TallyRows
-
         found = native_tally(self.work.topology) if self.work.merges else None
         if found is None or (found.checks_values and self.work.dead_letters is not None):
             return None
-        return TallyRows(found, self.work)
+        return found
 
     def _with_task(self, rows: "DataFrame", groups: list[int]) -> "DataFrame":
         """Each row for the task of its partition; of a global table for every task."""

@@ -2,7 +2,8 @@
 
 Of each record only the key, the time, the place and the columns that are added up reach Python, and
 there they are taken as a whole, before anything is shuffled. What a batch adds up to for a key goes
-to the key's task, and is one more step there.
+to the key's task, and is one more step there. Arrow is loaded where it adds up, for the processor
+is also loaded by a process that does not (`processor`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,6 @@ from penstock.streams.plan.native import (
     substituted,
     tally_step,
 )
-from penstock.streams.spark.combining import PARCEL_SCHEMA, combine, unpacked
 from penstock.streams.spark.native_rows import PARTS, NativeRows
 from penstock.streams.spark.processor import ROWS_AT_ONCE, StateShelf, frame_of_rows, wall_clock_ms
 from penstock.streams.spark.restoring import LostTasks
@@ -48,6 +48,8 @@ class TallyRows:
 
     def added(self, rows: "DataFrame") -> "DataFrame":
         """What each range of offsets adds up to, for its task."""
+        from penstock.streams.spark.combining import PARCEL_SCHEMA, combine
+
         step = tally_step(self.way.end)
         assert step is not None
         add: Any = partial(combine, step)
@@ -104,6 +106,8 @@ class TallyProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: N803
     ) -> Iterator["pd.DataFrame"]:
         """Spark's: one task's rows of a batch."""
+        from penstock.streams.spark.combining import unpacked
+
         task = self.groups.index(int(key[0]))
         node, topics = self.work.topology.by_name[self.node], list(self.work.sources)
         step = tally_step(node)

@@ -45,6 +45,12 @@ Positions = Mapping[tuple[str, int], int]  # By topic and partition: the first o
 class UnreadableRecord(PenstockError):
     """A record that its serde cannot read, where the user chose to stop at it."""
 
+    def __init__(self, at: str, reason: str) -> None:
+        super().__init__(
+            f"The record {at} cannot be read: {reason}. Set errors.dead.letter.queue.topic.name "
+            "to have such records written there and to go on."
+        )
+
 
 class RowIn(NamedTuple):
     """A record of a topic, as it lies there."""
@@ -325,10 +331,8 @@ class TaskBatch:
         at = f"{row.topic}-{row.partition}@{row.offset}"
         letters = self.work.dead_letters
         if letters is None:
-            raise UnreadableRecord(
-                f"The record {at} cannot be read: {error}. Set errors.dead.letter.queue.topic.name "
-                "to have such records written there and to go on."
-            ) from None  # Of a chain of errors the first is told, and this one says it all.
+            # Of a chain of errors the first is told, and this one says it all.
+            raise UnreadableRecord(at, str(error)) from None
         cause = Cause(
             topic=row.topic,
             partition=row.partition,

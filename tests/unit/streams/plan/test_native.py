@@ -14,11 +14,17 @@ from penstock.streams import (
     Processor,
     SessionWindows,
     StreamsBuilder,
+    Sum,
     TimeWindows,
     col,
     json_of,
 )
-from penstock.streams.plan.native import keeps_key, native_stage, native_tally
+from penstock.streams.plan.native import (
+    adds_up_what_is_read,
+    keeps_key,
+    native_stage,
+    native_tally,
+)
 from penstock.streams.plan.stages import cut
 
 ORDER = json_of(name="string", cents="long", weight="double")
@@ -109,3 +115,44 @@ def test_what_needs_each_record_is_added_up_one_by_one(what: str) -> None:
             grouped.reduce(lambda one, two: two)
     (stage,) = cut(builder.build())
     assert native_tally(stage.topology) is None
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("count", True),
+        ("sum", True),
+        ("windows", True),
+        ("regrouped", True),
+        ("filter", False),
+        ("mapped", False),
+        ("computed", False),
+        ("another key", False),
+        ("json", False),
+    ],
+)
+def test_what_lies_in_the_records_is_added_up_where_it_is_read(what: str, expected: bool) -> None:
+    builder = StreamsBuilder(value=LONG)
+    numbers, value = builder.stream("numbers"), col("value")
+    match what:
+        case "count":
+            numbers.group_by_key().count()
+        case "sum":
+            numbers.group_by_key().aggregate(sum=Sum(value), keys=Count(col("key")))
+        case "windows":
+            numbers.group_by_key().windowed_by(TimeWindows.of(5)).count()
+        case "regrouped":
+            numbers.group_by(lambda key, number: key[:1]).count()
+        case "filter":
+            numbers.filter(value > 5).group_by_key().count()
+        case "mapped":
+            numbers.map_values(value + 1).group_by_key().count()
+        case "computed":
+            numbers.group_by_key().aggregate(sum=Sum(value * 2))
+        case "another key":
+            numbers.group_by_key(key=INTEGER).aggregate(sum=Sum(value))
+        case _:
+            builder.stream("orders", value=ORDER).group_by_key().count()
+    found = native_tally(cut(builder.build())[-1].topology)
+    assert found is None if what == "another key" else found is not None
+    assert (found is not None and adds_up_what_is_read(found)) is expected
