@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.net.test_listener import Peer, connected, framed, serving
 
+from penstock.broker.security import sasl_gate
 from penstock.broker.security.sasl_gate import SaslGate
 from penstock.errors import ErrorCode
+from penstock.net import connection
 from penstock.net.connection import IncomingConnection
 from penstock.net.listener import Listener
 from penstock.protocol.apis import ApiKey, Request, response_class
@@ -24,6 +26,7 @@ from penstock.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from penstock.security.principals import USER, Principal
 from penstock.security.sasl.outcome import Authenticated, Challenge, SaslRefused
 from penstock.security.sasl.plain import PlainServer, PlainUsers, plain_message
+from penstock.telemetry.peer_log import PeerLog
 
 USERS = PlainUsers({"alice": "secret", "bob": "hush"})
 GOOD = plain_message("alice", "secret")
@@ -144,8 +147,10 @@ def test_what_comes_too_early_closes_the_connection(first: bytes) -> None:
 
 
 def test_a_wrong_password_is_told_after_a_while_and_the_connection_ends(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for module in (sasl_gate, connection):  # A flood before this one may have used up their lines.
+        monkeypatch.setattr(module, "peer_log", PeerLog(connection.log))
     told: list[Any] = []
 
     async def scenario(listener: Listener) -> None:
