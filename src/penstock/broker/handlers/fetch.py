@@ -323,11 +323,7 @@ class _WaitingFetch(Unanswered):
         self._watched: list[Partition] = []
 
     def start(self, asker: Asker) -> None:
-        for wanted in self._plan:
-            partition = _hosted(wanted, self._context)
-            if partition is not None:
-                partition.watch(self)
-                self._watched.append(partition)
+        self._watch(self._hosted())
         now_s = asyncio.get_running_loop().time()
         self.begin(asker, now_s + self._request.max_wait_ms / 1000)
 
@@ -342,14 +338,30 @@ class _WaitingFetch(Unanswered):
         self._missing = request.min_bytes - size
         is_over = self.is_late or is_urgent or context.broker.is_stopping
         if self._missing > 0 and not is_over:
+            hosted = self._hosted()
+            if hosted != self._watched:  # A topic was made anew under its name.
+                self._unwatch()
+                self._watch(hosted)
             return None
         return _response_within(self._meter, self._plan, found, context)
 
     def leave(self) -> None:
         super().leave()
+        self._unwatch()
+
+    def _hosted(self) -> list[Partition]:
+        found = (_hosted(wanted, self._context) for wanted in self._plan)
+        return [partition for partition in found if partition is not None]
+
+    def _watch(self, partitions: list[Partition]) -> None:
+        self._watched = partitions
+        for partition in partitions:
+            partition.watch(self)
+
+    def _unwatch(self) -> None:
         for partition in self._watched:
             partition.unwatch(self)
-        self._watched.clear()
+        self._watched = []
 
 
 class _LongPoll:

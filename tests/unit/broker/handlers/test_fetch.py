@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -349,6 +350,26 @@ def test_a_reader_waits_until_there_is_as_much_as_it_wants(served: Served, versi
     assert all(sizes(answer))
     if version >= 4:
         assert sizes(answer) == [size, 2 * size]
+
+
+def test_a_reader_who_waits_hears_of_a_topic_that_was_made_anew_under_its_name(
+    served: Served,
+) -> None:
+    served.create("t")
+    image = served.broker.image
+    other = replace(image.topics["t"], topic_id=b"another topic id")
+
+    async def story() -> Any:
+        request = fetch(served, {("t", 0): 0}, max_wait_ms=LONG_MS)
+        asking = await started(served, request, FIRST_WITH_IDS - 1)
+        served.broker.partitions.apply(replace(image, topics={**image.topics, "t": other}))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not asking.done()
+        served.append("t", 1)
+        return await asyncio.wait_for(asking, 60)
+
+    assert sizes(served.run(story())) == [batch_bytes(served, "t")]
 
 
 def test_when_its_time_is_up_a_reader_gets_what_there_is(served: Served) -> None:
