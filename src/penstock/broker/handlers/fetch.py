@@ -301,6 +301,14 @@ def _is_urgent(one: _Found) -> bool:
 # Waiting
 
 
+def _needed(missing: int, request: FetchRequest) -> int:
+    """How much partitions must grow before it is worth to look again.
+
+    The end of a transaction is small, and lets readers of what is committed have all of it.
+    """
+    return min(missing, 1) if request.isolation_level == _READ_COMMITTED else missing
+
+
 class _WaitingFetch(Unanswered):
     """A fetch until the partitions that it reads have grown by as much as is missing."""
 
@@ -318,7 +326,7 @@ class _WaitingFetch(Unanswered):
         self._plan = plan
         self._request = request
         self._context = context
-        self._missing = missing
+        self._missing = _needed(missing, request)
         self._meter = meter
         self._watched: list[Partition] = []
 
@@ -335,9 +343,10 @@ class _WaitingFetch(Unanswered):
     def look(self) -> FetchResponse | None:
         context, request = self._context, self._request
         found, size, is_urgent = _look(self._plan, request, context)
-        self._missing = request.min_bytes - size
+        missing = request.min_bytes - size
         is_over = self.is_late or is_urgent or context.broker.is_stopping
-        if self._missing > 0 and not is_over:
+        if missing > 0 and not is_over:
+            self._missing = _needed(missing, request)
             hosted = self._hosted()
             if hosted != self._watched:  # A topic was made anew under its name.
                 self._unwatch()
@@ -438,7 +447,7 @@ async def _many(
             is_over = loop.time() >= deadline_s or context.broker.is_stopping
             if missing <= 0 or is_over or is_urgent:
                 break
-            poll.need(missing)
+            poll.need(_needed(missing, request))
             timer = loop.call_at(deadline_s, poll.stop)
             try:
                 await poll.future
