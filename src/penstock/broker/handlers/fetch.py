@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from penstock.broker.context import Broker, RequestContext
 from penstock.broker.error_answers import fail
 from penstock.broker.fetching.leader_hints import current_leader, endpoints_of
+from penstock.broker.fetching.long_poll import LongPoll
 from penstock.broker.fetching.nearest_replica import RACK_AWARE, nearest_replica
 from penstock.broker.fetching.parts import (
     FIRST_VERSION_WITH_SESSIONS,
@@ -373,29 +374,6 @@ class _WaitingFetch(Unanswered):
         self._watched = []
 
 
-class _LongPoll:
-    """Counts growth until there is as much as the reader wants."""
-
-    __slots__ = ("future", "missing")
-
-    def __init__(self, missing: int, loop: asyncio.AbstractEventLoop) -> None:
-        self.missing = missing
-        self.future: asyncio.Future[None] = loop.create_future()
-
-    def grown(self, size_bytes: int) -> None:
-        self.missing -= size_bytes
-        if self.missing <= 0:
-            self.stop()
-
-    def need(self, missing: int) -> None:
-        """No more than so much is missing."""
-        self.missing = min(self.missing, missing)
-
-    def stop(self) -> None:
-        if not self.future.done():
-            self.future.set_result(None)
-
-
 def _hosted(wanted: FetchedPartition, context: RequestContext) -> Partition | None:
     try:
         return _find(wanted, context)[1]
@@ -429,7 +407,7 @@ async def _many(
     deadline_s = loop.time() + request.max_wait_ms / 1000
     pace = TimeSlice()
     while True:
-        poll = _LongPoll(request.min_bytes, loop)
+        poll = LongPoll(request.min_bytes, loop)
         watched: list[Partition] = []
         try:
             # Watched first: what comes while others have their turn would not be noticed.
