@@ -357,13 +357,14 @@ class _WaitingRequest:
         looked_s = time.perf_counter()
         try:
             response = self._look()
+            now_s = time.perf_counter()
+            if self._bill is not None:
+                self._bill.note_step(now_s - looked_s)
             if response is None:
                 return
             self._unanswered.leave()
-            now_s = time.perf_counter()
             self._route.metrics.observe(now_s - self._started_s)
             if self._bill is not None:
-                self._bill.note_step(now_s - looked_s)
                 self._bill.settle(response)
             parts = self._route.frame(self._context.header.correlation_id, response)
         except Exception as error:  # noqa: BLE001 - nobody else could tell the client

@@ -15,6 +15,7 @@
 
 enum { FORM = 5 }; /* The Python side asks for the form it was written for. */
 enum { NATIVE_ELEMENTS_MAX = 1024, CHECKED_BYTES_MAX = 32768, BUILT_BYTES_MAX = 16384 };
+enum { WRITTEN_RECORDS_MAX = 65536 }; /* The twin copies records once, and here they are twice. */
 enum {
     BOOLEAN, INT8, INT16, UINT16, INT32, INT64, FLOAT64, UUID,
     STRING, BLOB, RECORD_SET, LIST, STRUCT, KINDS
@@ -412,6 +413,7 @@ static int write_value(Out *out, int is_flexible, int kind, int is_nullable, PyO
             return kind == RECORD_SET ? hand_over(out, is_flexible, value) : -1;
         data = PyBytes_AS_STRING(value);
         size = PyBytes_GET_SIZE(value);
+        if (kind == RECORD_SET && size > WRITTEN_RECORDS_MAX) return -1;
     }
     if (write_prefix(out, is_flexible, kind, size) < 0) return -1;
     return write_bytes(out, data, (size_t)size);

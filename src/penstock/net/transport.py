@@ -16,6 +16,8 @@ _IOV_MAX: Final = 512
 # A piece of a file this small is read and sent with the bytes around it: that is two calls of the
 # system instead of three, and small packets need not be put together.
 _READ_BYTES_MAX: Final = 8 * 1024
+# So much of such pieces is read for one call: what the socket does not take is read again.
+_READ_AHEAD_BYTES_MAX: Final = 128 * 1024
 
 
 class FilePart(Protocol):
@@ -113,11 +115,14 @@ class PlainTransport:
 
     def send_parts(self, parts: "deque[Any]", skip: int) -> int:
         chunks: list[Any] = []
+        read = 0
         for part in parts:
             if len(chunks) == _IOV_MAX:
                 break
             if not isinstance(part, (bytes, bytearray, memoryview)):
-                if len(part) > _READ_BYTES_MAX:
+                size = len(part)
+                read += size
+                if size > _READ_BYTES_MAX or read > _READ_AHEAD_BYTES_MAX:
                     break
                 part = _read(part)
             chunks.append(part)

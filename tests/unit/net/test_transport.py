@@ -1,8 +1,11 @@
 """Connections in both directions over transports that are not a plain socket."""
 
 import asyncio
+import os
 import socket
+from collections import deque
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +16,10 @@ from tests.unit.net.test_outgoing import LONG_S, Reader, Writer, echo_ids
 from penstock.net.connection import IncomingConnection
 from penstock.net.listener import Listener
 from penstock.net.outgoing import TcpPeers
+from penstock.net.transport import PlainTransport
 from penstock.protocol.apis import Request
 from penstock.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from penstock.storage.segments.file_slice import FileSlice, LogFile
 
 
 @pytest.mark.parametrize("most", [1, 3, 7])
@@ -92,3 +97,44 @@ def test_questions_are_asked_through_a_transport_that_balks() -> None:
             listening.close()
 
     asyncio.run(run())
+
+
+class SocketOfCalls:
+    """A socket that takes everything, and notes how much came in each call."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+
+    def fileno(self) -> int:
+        return -1
+
+    def recv_into(self, _buffer: Any) -> int:
+        raise BlockingIOError
+
+    def send(self, data: Any, _flags: int = 0) -> int:
+        self.taken.append(len(data))
+        return len(data)
+
+    def sendmsg(self, chunks: list[Any], _ancillary: Any, _flags: int) -> int:
+        self.taken.append(sum(map(len, chunks)))
+        return self.taken[-1]
+
+
+def test_no_more_of_small_pieces_of_files_is_read_than_a_socket_is_likely_to_take(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(bytes(8_000))
+    file = LogFile(str(path), os.O_RDONLY)
+    sock: Any = SocketOfCalls()
+    transport = PlainTransport(sock)
+    parts = deque[Any](part for _ in range(200) for part in (b"head", FileSlice(file, 0, 8_000)))
+    while parts:
+        sent = transport.send_parts(parts, 0)
+        while parts and sent >= len(parts[0]):
+            sent -= len(parts.popleft())
+        assert sent == 0
+        if parts and not isinstance(parts[0], bytes):
+            parts.popleft()  # The connection sends it from the file.
+    assert len(sock.taken) > 1
+    assert max(sock.taken) < 150_000

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from penstock.broker.context import Broker, RequestContext
 from penstock.broker.error_answers import fail
 from penstock.broker.fetching.leader_hints import current_leader, endpoints_of
+from penstock.broker.fetching.long_poll import LongPoll
 from penstock.broker.fetching.nearest_replica import RACK_AWARE, nearest_replica
 from penstock.broker.fetching.parts import (
     FIRST_VERSION_WITH_SESSIONS,
@@ -301,6 +302,14 @@ def _is_urgent(one: _Found) -> bool:
 # Waiting
 
 
+def _needed(missing: int, request: FetchRequest) -> int:
+    """How much partitions must grow before it is worth to look again.
+
+    The end of a transaction is small, and lets readers of what is committed have all of it.
+    """
+    return min(missing, 1) if request.isolation_level == _READ_COMMITTED else missing
+
+
 class _WaitingFetch(Unanswered):
     """A fetch until the partitions that it reads have grown by as much as is missing."""
 
@@ -318,16 +327,12 @@ class _WaitingFetch(Unanswered):
         self._plan = plan
         self._request = request
         self._context = context
-        self._missing = missing
+        self._missing = _needed(missing, request)
         self._meter = meter
         self._watched: list[Partition] = []
 
     def start(self, asker: Asker) -> None:
-        for wanted in self._plan:
-            partition = _hosted(wanted, self._context)
-            if partition is not None:
-                partition.watch(self)
-                self._watched.append(partition)
+        self._watch(self._hosted())
         now_s = asyncio.get_running_loop().time()
         self.begin(asker, now_s + self._request.max_wait_ms / 1000)
 
@@ -339,40 +344,34 @@ class _WaitingFetch(Unanswered):
     def look(self) -> FetchResponse | None:
         context, request = self._context, self._request
         found, size, is_urgent = _look(self._plan, request, context)
-        self._missing = request.min_bytes - size
+        missing = request.min_bytes - size
         is_over = self.is_late or is_urgent or context.broker.is_stopping
-        if self._missing > 0 and not is_over:
+        if missing > 0 and not is_over:
+            self._missing = _needed(missing, request)
+            hosted = self._hosted()
+            if hosted != self._watched:  # A topic was made anew under its name.
+                self._unwatch()
+                self._watch(hosted)
             return None
         return _response_within(self._meter, self._plan, found, context)
 
     def leave(self) -> None:
         super().leave()
+        self._unwatch()
+
+    def _hosted(self) -> list[Partition]:
+        found = (_hosted(wanted, self._context) for wanted in self._plan)
+        return [partition for partition in found if partition is not None]
+
+    def _watch(self, partitions: list[Partition]) -> None:
+        self._watched = partitions
+        for partition in partitions:
+            partition.watch(self)
+
+    def _unwatch(self) -> None:
         for partition in self._watched:
             partition.unwatch(self)
-        self._watched.clear()
-
-
-class _LongPoll:
-    """Counts growth until there is as much as the reader wants."""
-
-    __slots__ = ("future", "missing")
-
-    def __init__(self, missing: int, loop: asyncio.AbstractEventLoop) -> None:
-        self.missing = missing
-        self.future: asyncio.Future[None] = loop.create_future()
-
-    def grown(self, size_bytes: int) -> None:
-        self.missing -= size_bytes
-        if self.missing <= 0:
-            self.stop()
-
-    def need(self, missing: int) -> None:
-        """No more than so much is missing."""
-        self.missing = min(self.missing, missing)
-
-    def stop(self) -> None:
-        if not self.future.done():
-            self.future.set_result(None)
+        self._watched = []
 
 
 def _hosted(wanted: FetchedPartition, context: RequestContext) -> Partition | None:
@@ -408,7 +407,7 @@ async def _many(
     deadline_s = loop.time() + request.max_wait_ms / 1000
     pace = TimeSlice()
     while True:
-        poll = _LongPoll(request.min_bytes, loop)
+        poll = LongPoll(request.min_bytes, loop)
         watched: list[Partition] = []
         try:
             # Watched first: what comes while others have their turn would not be noticed.
@@ -426,7 +425,7 @@ async def _many(
             is_over = loop.time() >= deadline_s or context.broker.is_stopping
             if missing <= 0 or is_over or is_urgent:
                 break
-            poll.need(missing)
+            poll.need(_needed(missing, request))
             timer = loop.call_at(deadline_s, poll.stop)
             try:
                 await poll.future

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -351,6 +352,26 @@ def test_a_reader_waits_until_there_is_as_much_as_it_wants(served: Served, versi
         assert sizes(answer) == [size, 2 * size]
 
 
+def test_a_reader_who_waits_hears_of_a_topic_that_was_made_anew_under_its_name(
+    served: Served,
+) -> None:
+    served.create("t")
+    image = served.broker.image
+    other = replace(image.topics["t"], topic_id=b"another topic id")
+
+    async def story() -> Any:
+        request = fetch(served, {("t", 0): 0}, max_wait_ms=LONG_MS)
+        asking = await started(served, request, FIRST_WITH_IDS - 1)
+        served.broker.partitions.apply(replace(image, topics={**image.topics, "t": other}))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not asking.done()
+        served.append("t", 1)
+        return await asyncio.wait_for(asking, 60)
+
+    assert sizes(served.run(story())) == [batch_bytes(served, "t")]
+
+
 def test_when_its_time_is_up_a_reader_gets_what_there_is(served: Served) -> None:
     served.create("t")
     served.append("t", 1)
@@ -416,6 +437,34 @@ def test_a_reader_of_committed_records_stops_at_what_is_open(served: Served, ver
     assert len(committed.records) < len(everything.records)
     assert everything.aborted_transactions is None
     assert committed.aborted_transactions == []
+
+
+@pytest.mark.parametrize("version", [4, 12])
+@pytest.mark.parametrize("times", [1, AT_ONCE + 1])
+def test_the_small_end_of_a_transaction_is_enough_for_who_waits_for_all_of_it(
+    served: Served, version: int, times: int
+) -> None:
+    served.create("t")
+    producer = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 0}
+    marker = control_batch(
+        EndTransactionMarker(ControlType.COMMIT, 0), producer_id=5, producer_epoch=0, now_ms=3
+    )
+
+    async def story() -> Any:
+        request = fetch(served, {("t", 0): 0}, max_wait_ms=LONG_MS, min_bytes=2 * len(marker))
+        request.isolation_level = READ_COMMITTED
+        request.topics *= times
+        asking = await started(served, request, version)
+        served.append("t", *range(50), **producer, is_transactional=True)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not asking.done()
+        served.partition("t").append(
+            split_batches(memoryview(marker)), required_acks=1, now_ms=3, verify_producer=False
+        )
+        return await asyncio.wait_for(asking, 60)
+
+    assert sizes(served.run(story()))[0] == batch_bytes(served, "t")
 
 
 def test_a_reader_of_committed_records_is_told_what_was_aborted(served: Served) -> None:

@@ -17,6 +17,7 @@ from tests.unit.protocol.samples import api_messages, sample
 
 from penstock.errors import ProtocolError
 from penstock.native import NativeModule
+from penstock.protocol import codecs
 from penstock.protocol.apis import ApiKey, first_flexible_versions
 from penstock.protocol.codecs import decoder_for, encoder_for, part_encoder_for
 from penstock.protocol.headers import RequestHeader, encode_request_header, read_request_header
@@ -44,6 +45,7 @@ from penstock.records.compression import Codec
 from penstock.records.produced import read_only_batch
 from penstock.records.record import Record
 
+WRITTEN_RECORDS_MAX = 65536  # As codec.c has it.
 EXAMPLES = 50 if os.environ.get("PENSTOCK_LONG") else 1
 TARGETS = [(message, version) for message in api_messages() for version in message.versions]
 STRANGE = (None, True, -1, 1 << 15, 1 << 31, 1 << 63, 0.5, "", "\ud800", b"", b"x" * 16, [], [None])
@@ -134,6 +136,19 @@ def test_records_in_a_file_stand_between_the_bytes_as_they_are(
         assert ours(response) == twin(response)
         parts = [part for part in ours(response) if isinstance(part, Slice)]
         assert parts == [data.records for data in kept if len(data.records) and data in found[:-2]]
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_many_bytes_of_records_are_left_to_python_which_copies_them_once(
+    native: NativeModule, monkeypatch: pytest.MonkeyPatch, beyond: int
+) -> None:
+    for name in ("compile_encoder", "compile_part_encoder"):
+        monkeypatch.setattr(codecs, name, lambda _kind, _version: lambda _request: "the twin's")
+    data = PartitionProduceData(index=0, records=bytes(WRITTEN_RECORDS_MAX + beyond))
+    request = ProduceRequest(topic_data=[TopicProduceData(name="t", partition_data=[data])])
+    for make in (encoder_for, part_encoder_for):
+        write: Any = make(ProduceRequest, 9, native)
+        assert (write(request) == "the twin's") is bool(beyond)
 
 
 @pytest.mark.parametrize("partitions", [1, 2000])  # The second is more than is read natively.

@@ -335,6 +335,40 @@ def test_waiting_is_not_charged_and_working_in_between_is(
     assert meter.used.total == pytest.approx(75)
 
 
+def test_each_look_of_a_consumer_that_waits_is_charged(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock(desk, 10)
+    desk.set({("clients", "c"): {"request_percentage": "50"}})
+    clock = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    from penstock.broker.handlers import fetch as handler
+
+    plain = handler._look
+
+    def slow(*args: Any) -> Any:
+        clock[0] += 0.25
+        return plain(*args)
+
+    monkeypatch.setattr(handler, "_look", slow)
+    partition = desk.served.partition("t")
+
+    async def story() -> None:
+        wanted = fetch(1, max_wait_ms=60_000)
+        waiting = asyncio.create_task(desk.answer(wanted, 11))
+        await asyncio.sleep(0)
+        partition.wake_readers()  # There is nothing new.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await desk.answer(produce(10), 9, client_id="stocker")
+        await waiting
+
+    desk.served.run(story())
+    meter = desk.broker.quotas.of("User:ANONYMOUS", "c").request
+    assert meter.used.total == pytest.approx(75)
+
+
 def test_an_error_in_the_middle_of_waiting_comes_through(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
