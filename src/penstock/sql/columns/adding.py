@@ -101,19 +101,22 @@ class RowTally:
 
     parts: tuple[BatchPart, ...]
 
-    def totals(self, rows: pa.Table) -> list[KeyTotal]:
+    def totals(self, pieces: Iterable[pa.Table]) -> list[KeyTotal]:
         """A row for each group, in the order of their last records."""
-        inputs = {name: cells for part in self.parts for name, cells in part.inputs(rows).items()}
-        for name, cells in inputs.items():
-            rows = rows.append_column(name, cells)
-        asked: list[Any] = [("at", "max"), ("row", "max"), ([], "count_all")]
-        asked += [what for part in self.parts for what in part.asked()]
-        found = rows.group_by(["key", "start"], use_threads=False).aggregate(asked)
+        found = pa.concat_tables([self._groups(rows) for rows in pieces])
         order = np.lexsort((found["start"].to_numpy(), found["row_max"].to_numpy()))
         found = found.take(pa.array(order))
         cells = [_listed(found, name) for name in ("key", "start", "at_max")]
         parts = zip(*(part.answers(found) for part in self.parts), strict=True)
         return list(map(KeyTotal, *cells, map(list, parts) if self.parts else [[]] * len(found)))
+
+    def _groups(self, rows: pa.Table) -> pa.Table:
+        inputs = {name: cells for part in self.parts for name, cells in part.inputs(rows).items()}
+        for name, cells in inputs.items():
+            rows = rows.append_column(name, cells)
+        asked: list[Any] = [("at", "max"), ("row", "max"), ([], "count_all")]
+        asked += [what for part in self.parts for what in part.asked()]
+        return rows.group_by(["key", "start"], use_threads=False).aggregate(asked)
 
     def merge(self, key: Any, one: Sequence[Any], two: Sequence[Any]) -> list[Any]:
         """The states of a group with what a batch adds."""

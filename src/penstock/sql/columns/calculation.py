@@ -1,5 +1,6 @@
 """Arithmetic of columns: whole numbers wrap around, division cuts off, as in Java."""
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ def calculated(sign: str, kind: DataType | None, left: Evaluation, right: Evalua
         plain = _PLAIN[sign]  # Of 64 bits, where Arrow wraps around by itself.
         return _of_both(lambda one, two: wrapped(plain(one, two), kind), left, right)
     if kind == DOUBLE and sign == "/":
-        return _of_both(pc.divide, left, right)
+        return _of_both(_quotient, left, right)
     if kind != DOUBLE:
         return _divided(left, right, kind, is_remainder=sign == "%")
     raise NotInColumns
@@ -38,6 +39,15 @@ def wrapped(values: Any, kind: DataType | None) -> Any:
         return values
     shifted = pc.bit_wise_and(pc.add(values, pa.scalar(_HALF)), pa.scalar(_LOW))
     return pc.subtract(shifted, pa.scalar(_HALF))
+
+
+def _quotient(one: Any, two: Any) -> Any:
+    """Doubles divided; what is no number because of a division by 0 has no sign."""
+    found = pc.divide(one, two)
+    if not pc.any(pc.is_nan(found)).as_py():
+        return found
+    unsigned = pc.and_kleene(pc.is_nan(found), pc.equal(two, 0.0))
+    return pc.if_else(unsigned, pa.scalar(math.nan), found)
 
 
 def _of_both(combine: Callable[[Any, Any], Any], left: Evaluation, right: Evaluation) -> Evaluation:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.sql.types.kinds import BIGINT, BOOLEAN, BYTES, DOUBLE, INTEGER, STRING, DataType
 
@@ -24,6 +25,7 @@ ARROW: Final[Mapping[DataType | None, pa.DataType]] = {
     STRING: pa.string(),
     BYTES: pa.binary(),
 }
+_HALF: Final = 1 << 31
 _PLAIN: Final = 0x80  # Bytes below are characters by themselves.
 _CLASSES: Final[Mapping[DataType | None, type]] = {
     BOOLEAN: bool, INTEGER: int, BIGINT: int, DOUBLE: float, STRING: str, BYTES: bytes,
@@ -103,16 +105,27 @@ def trues(values: Any, size: int) -> Any:
 
 
 def cells_of(values: Sequence[Any], kind: DataType | None, doubts: Doubts = None) -> Cells:
-    """Values of Python as a column; one that does not fit the type's own class is in doubt."""
+    """Values of Python as a column; one that does not fit the type is in doubt."""
     wanted, arrow = _CLASSES[kind], ARROW[kind]
     if set(map(type, values)) <= {wanted, type(None)}:
         try:
-            return Cells(pa.array(values, arrow), doubts)
+            made = pa.array(values, arrow)
+            return Cells(made, either(doubts, _too_large(made) if kind == INTEGER else None))
         except (pa.ArrowException, OverflowError, UnicodeError):
             pass  # A text that UTF-8 has not, or a number of more than 64 bits.
     fits = [value is None or (type(value) is wanted and _is_held(value, arrow)) for value in values]
     kept = [value if fit else None for value, fit in zip(values, fits, strict=True)]
-    return Cells(pa.array(kept, arrow), either(doubts, ~np.array(fits, bool)))
+    return cells_of(kept, kind, either(doubts, ~np.array(fits, bool)))
+
+
+def _too_large(column: Any) -> Doubts:
+    """Whole numbers of more than 32 bits."""
+    bounds = pc.min_max(column)
+    low, high = bounds["min"].as_py(), bounds["max"].as_py()
+    if low is None or (low >= -_HALF and high < _HALF):
+        return None
+    within = pc.and_(pc.greater_equal(column, -_HALF), pc.less(column, _HALF))
+    return ~within.fill_null(True).to_numpy(zero_copy_only=False)
 
 
 def _is_held(value: Any, arrow: pa.DataType) -> bool:

@@ -58,6 +58,9 @@ _COMPARISONS: Final[Mapping[str, str]] = {
     ">=": "greater_equal",
 }
 _EXACT: Final = 1 << 53  # Whole numbers up to here are doubles too.
+# Of one column that is made: a function may make a long text of a short one, even where a CASE does
+# not take it. Rows behind are left.
+_TEXT_MAX: Final = 64_000_000
 # Where what a function gives follows from its arguments alone.
 _PURE: Final = "penstock.sql.functions.scalars."
 _WORLDLY: Final = "penstock.sql.functions.scalars.surroundings"
@@ -310,13 +313,17 @@ def _over_rows(
 ) -> Evaluation:
     def evaluate(frame: RowFrame) -> Cells:
         columns = [frame.columns[name].to_pylist() for name in names]
-        values, failed = [], []
+        values, failed, room = [], [], _TEXT_MAX
         for at, row in enumerate(zip(*columns, strict=True) if names else [()] * frame.size):
+            value = None
             try:
-                values.append(compiled.evaluate(dict(zip(names, row, strict=True))))
+                if room < 0:
+                    raise NotInColumns
+                value = compiled.evaluate(dict(zip(names, row, strict=True)))
             except Exception:  # noqa: BLE001  (the row's own way says what fails)
-                values.append(None)
                 failed.append(at)
+            values.append(value)
+            room -= len(value) if isinstance(value, str | bytes) else 0
         doubts = None
         if failed:
             doubts = np.zeros(frame.size, bool)

@@ -17,6 +17,7 @@ from penstock.sql.columns.cells import Cells, ColumnExpression, RowFrame, all_of
 from penstock.sql.columns.reading import BytesReader
 from penstock.sql.columns.writing import BytesWriter
 from penstock.streams.values.lanes import LaneRows
+from penstock.streams.values.windows import FAR_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +37,16 @@ class TopicColumns:
         columns[ROWTIME] = batch["timestamp"]
         columns[ROWPARTITION] = batch["partition"].cast(pa.int64())
         columns[ROWOFFSET] = batch["offset"]
-        left = _flags(batch["value"].is_null()) | _flags(pc.less(batch["timestamp"], 0))
+        left = _flags(batch["value"].is_null()) | ~_flags(_in_reach(batch["timestamp"]))
         for found in (keys, values):
             left = left if found.doubts is None else left | found.doubts
         has = {name: column for name, column in columns.items() if column is not None}
         return RowFrame(len(batch), has), left
+
+
+def _in_reach(times: Any) -> Any:
+    """Whether windows can be reckoned with in 64 bits."""
+    return pc.and_(pc.greater_equal(times, 0), pc.less(times, FAR_MS))
 
 
 def _flags(values: Any) -> Any:

@@ -12,6 +12,7 @@ def likeness(pattern: Any, escape: str | None) -> Callable[[Any], Any]:
     """Whether texts are like a pattern; NULL is neither."""
     if not isinstance(pattern, str) or "_" in pattern or (escape and escape in pattern):
         raise NotInColumns
+    pattern.encode()  # UnicodeError for a text that no column holds.
     match pattern.split("%"):
         case [whole]:
             return lambda values: pc.equal(values, whole)

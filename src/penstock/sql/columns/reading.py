@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.sql.catalog.relations import DataFormat, RelationColumn
-from penstock.sql.columns.cells import ARROW, Doubts, NotInColumns, cells_of, either
+from penstock.sql.columns.cells import ARROW, Doubts, NotInColumns, cells_of
 from penstock.sql.formats.codec import FormatCodec, FormatMisfit
 from penstock.sql.formats.json_format import fields_spelt
 from penstock.sql.types.kinds import BIGINT, BOOLEAN, BYTES, DOUBLE, INTEGER, STRING, DataType
@@ -18,7 +18,7 @@ from penstock.sql.types.kinds import BIGINT, BOOLEAN, BYTES, DOUBLE, INTEGER, ST
 _WIDTHS: Final[Mapping[DataType | None, int]] = {INTEGER: 4, BIGINT: 8, DOUBLE: 8}
 _FORMS: Final[Mapping[DataType | None, str]] = {INTEGER: ">i4", BIGINT: ">i8", DOUBLE: ">f8"}
 _JSON: Final = frozenset({BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING})
-_HALF: Final = 1 << 31
+_BRACKETS_MAX: Final = 500
 _SPELLINGS_MAX: Final = 16  # Of the objects of one batch; more are read one by one.
 
 
@@ -144,11 +144,7 @@ def _json_reader(names: Sequence[str], kinds: Sequence[DataType | None]) -> Byte
             _with_fractions(values) if kind == DOUBLE else values
             for values, kind in zip(_fields(objects, names), kinds, strict=True)
         ]
-        read = _gathered(columns, kinds, doubts)
-        for array, kind in zip(read.arrays, kinds, strict=True):
-            if kind == INTEGER:
-                read = ReadColumns(read.arrays, either(read.doubts, _too_large(array)))
-        return read
+        return _gathered(columns, kinds, doubts)
 
     return read
 
@@ -159,6 +155,8 @@ _NOTHING: Final[dict[str, Any]] = {}
 def _objects(data: Any) -> tuple[list[dict[str, Any]], Doubts]:
     cells = data.to_pylist()
     try:
+        if _has_long(data) and any(map(_may_nest_deep, cells)):
+            raise TypeError
         found = list(map(orjson.loads, cells))
         if set(map(type, found)) <= {dict}:
             return found, None
@@ -169,10 +167,23 @@ def _objects(data: Any) -> tuple[list[dict[str, Any]], Doubts]:
     return [one or _NOTHING for one in found], np.array(bad, bool)
 
 
+def _has_long(data: Any) -> bool:
+    longest: int | None = pc.max(pc.binary_length(data)).as_py()
+    return longest is not None and longest > _BRACKETS_MAX
+
+
+def _may_nest_deep(cell: bytes) -> bool:
+    """Whether a row's own way might find more levels than it can read."""
+    is_long = len(cell) > _BRACKETS_MAX
+    return is_long and cell.count(b"[") + cell.count(b"{") > _BRACKETS_MAX
+
+
 def _object(cell: bytes | None) -> dict[str, Any] | None:
     """None where there is none that everybody reads alike."""
     if cell is None:
         return _NOTHING
+    if _may_nest_deep(cell):
+        return None
     try:
         found = orjson.loads(cell)
     except orjson.JSONDecodeError:
@@ -207,12 +218,3 @@ def _with_fractions(values: list[Any]) -> list[Any]:
     if int not in set(map(type, values)):
         return values
     return [float(value) if type(value) is int else value for value in values]
-
-
-def _too_large(column: Any) -> Doubts:
-    bounds = pc.min_max(column)
-    low, high = bounds["min"].as_py(), bounds["max"].as_py()
-    if low is None or (low >= -_HALF and high < _HALF):
-        return None
-    within = pc.and_(pc.greater_equal(column, -_HALF), pc.less(column, _HALF))
-    return ~within.fill_null(True).to_numpy(zero_copy_only=False)

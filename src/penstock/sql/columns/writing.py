@@ -63,6 +63,8 @@ def _numbers(column: Any, form: str) -> Any:
     """Numbers of a width as bytes, which lie one after the other."""
     wide = np.dtype(form).itemsize
     cells = column.fill_null(0).to_numpy(zero_copy_only=False).astype(form)
+    if cells.dtype.kind == "f":
+        cells[np.isnan(cells)] = np.nan  # One NaN, whatever its sign was.
     edges = np.arange(0, (len(cells) + 1) * wide, wide, dtype=np.int32)
     made = pa.Array.from_buffers(
         pa.binary(),

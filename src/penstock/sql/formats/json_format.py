@@ -26,6 +26,8 @@ Reader = Callable[[Any], Any]
 FieldsReader = Callable[[Any], list[Any]]
 _LIMITS = {"INTEGER": 1 << 31, "BIGINT": 1 << 63}
 _DECODER = json.JSONDecoder(parse_float=Decimal)  # One for all: making one takes as long as a row.
+_WHOLE_DIGITS_MAX = 20
+_DIGITS_MAX = 10_000  # Of an exact number; one with more is written with its exponent.
 _PLAIN = 0x80  # Bytes from here on may be a mark of another encoding.
 _SPELLINGS_MAX = 64  # Of objects with other fields each time no more are remembered.
 
@@ -56,8 +58,29 @@ def _loaded(data: bytes) -> Any:
         if len(data) > 1 and data[1] and 0 < data[0] < _PLAIN:
             return _DECODER.decode(data.decode("utf-8", "surrogatepass"))
         return json.loads(data, parse_float=Decimal)  # Perhaps of another encoding.
+    except InvalidOperation:
+        return _loaded_with_far_numbers(data)
     except (ValueError, RecursionError) as error:
         raise FormatMisfit(f"the bytes are not JSON: {error}") from None
+
+
+def _loaded_with_far_numbers(data: bytes) -> Any:
+    """The same where an exponent is more than decimals have."""
+    try:
+        return json.loads(data, parse_float=_near_number)
+    except (ValueError, RecursionError) as error:
+        raise FormatMisfit(f"the bytes are not JSON: {error}") from None
+
+
+def _near_number(text: str) -> Decimal:
+    """A number that is too small is 0; ValueError for one that is too large."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        found = float(text)
+    if found:
+        raise ValueError(f"the number {text[:80]} is too large")
+    return Decimal(found)
 
 
 def _fields_reader(names: Sequence[str], kinds: Sequence[DataType | None]) -> FieldsReader:
@@ -174,6 +197,8 @@ def _whole(name: str) -> Callable[[Any], int]:
             return found
         if isinstance(found, bool) or not isinstance(found, int | Decimal | str):
             raise TypeError
+        if isinstance(found, Decimal) and found.adjusted() > _WHOLE_DIGITS_MAX:
+            raise ValueError  # All its digits may be more than memory holds.
         value = int(found)
         if not -limit <= value < limit:
             raise ValueError
@@ -234,7 +259,7 @@ def json_text(value: Any) -> str:
                 f'"{double_text(value)}"'
             )  # fmt: skip
         case Decimal():
-            return f"{value:f}"
+            return f"{value:f}" if abs(value.adjusted()) < _DIGITS_MAX else str(value)
         case dict():
             return "{" + ",".join(f"{_key(k)}:{json_text(v)}" for k, v in value.items()) + "}"
         case list() | tuple():

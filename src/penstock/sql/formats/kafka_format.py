@@ -1,5 +1,6 @@
 """KAFKA: one bare value, as Kafka's own serializers write it."""
 
+import math
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,4 +36,10 @@ def _functions(name: str) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any
     if name == "BYTES":
         return bytes, bytes
     form = _FORMS[name]
+    if name == "DOUBLE":  # As in Java there is one NaN, whatever its sign was.
+        return _double_bytes, lambda data: struct.unpack(form, data)[0]
     return lambda value: struct.pack(form, value), lambda data: struct.unpack(form, data)[0]
+
+
+def _double_bytes(value: float) -> bytes:
+    return struct.pack(_FORMS["DOUBLE"], value if value == value else math.nan)

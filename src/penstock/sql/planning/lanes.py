@@ -35,8 +35,8 @@ def planned_lane(logical: LogicalQuery, sink: Relation, checker: TypeChecker) ->
         return None
     try:
         return LanePlanner(logical, sink, checker).planned()
-    except (NotInColumns, StatementRefused):  # Steps know how to say a part that stands alone.
-        return None
+    except (NotInColumns, StatementRefused, UnicodeError):
+        return None  # Steps know how to say a part that stands alone, and texts that Arrow has not.
 
 
 def _is_plain(logical: LogicalQuery) -> bool:
@@ -72,6 +72,8 @@ class LanePlanner:
         window = grouping.window
         if grouping.rekeys or (window is not None and window.kind == "SESSION"):
             raise NotInColumns
+        if self.sink.key_format.name == "DELIMITED":
+            raise NotInColumns  # Not every text is read from it as it was written.
         parts: list[BatchPart] = []
         inputs: list[tuple[Any, ColumnExpression]] = []
         for one in grouping.aggregates:

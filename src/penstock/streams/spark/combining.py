@@ -23,6 +23,7 @@ from penstock.streams.values.windows import TimeWindows
 
 PARCEL_SCHEMA, PARCEL_NAMES = "task INT, parcel BINARY", ["task", "parcel"]
 _PARCEL_GROUPS = 20_000  # Of one cell of Spark's: some megabytes at most.
+_WINDOW_ROWS = 500_000  # Of what is added up at once, where a record is in many windows.
 _LOW = 0xFFFFFFFF
 _NO_WINDOW = 0
 
@@ -245,19 +246,47 @@ def in_windows(table: pa.Table, windows: TimeWindows) -> pa.Table:
     return pa.concat_tables(pieces)
 
 
+def window_pieces(table: pa.Table, windows: TimeWindows) -> Iterator[pa.Table]:
+    """The same in pieces of a bounded size, in the order of the rows; no window is in two pieces.
+
+    Of windows that lie side by side a record is in one at most, so each such row of windows is
+    taken by itself.
+    """
+    times, held = table["at"].to_numpy(), []
+    numbers, rows_of_windows = times // windows.advance_ms, _windows_at_once(windows)
+    for row in range(rows_of_windows):
+        starts = (numbers - (numbers - row) % rows_of_windows) * windows.advance_ms
+        piece = table.append_column("start", pa.array(starts))
+        held.append(piece.filter(pa.array(_takes(times, starts, windows))))
+        if sum(map(len, held)) >= _WINDOW_ROWS:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _windows_at_once(windows: TimeWindows) -> int:
+    """How many windows a time may be in."""
+    return -(-windows.size_ms // windows.advance_ms)
+
+
 def _windows(times: Any, windows: TimeWindows) -> Iterator[tuple[Any, Any]]:
-    """For each window that can hold a time: where it starts, and which records are in and not late.
+    """For each window that can hold a time: where it starts, and which records it takes."""
+    last = times - times % windows.advance_ms
+    for back in range(_windows_at_once(windows)):
+        starts = last - back * windows.advance_ms
+        yield starts, _takes(times, starts, windows)
+
+
+def _takes(times: Any, starts: Any, windows: TimeWindows) -> Any:
+    """Which records are in the windows that start there, and not late.
 
     Late is what comes when the batch itself has closed its window; the step knows what was closed
     before.
     """
     seen_ms = np.maximum.accumulate(times) if len(times) else times
-    last = times - times % windows.advance_ms
-    for back in range(-(-windows.size_ms // windows.advance_ms)):
-        starts = last - back * windows.advance_ms
-        ends = starts + windows.size_ms
-        takes = (starts >= 0) & (ends > times) & (ends > seen_ms - windows.grace_ms)
-        yield starts, takes
+    ends = starts + windows.size_ms
+    return (starts >= 0) & (ends > times) & (ends > seen_ms - windows.grace_ms)
 
 
 def slow_groups(step: AggregateStream, rows: pa.Table) -> list[KeyTotal]:

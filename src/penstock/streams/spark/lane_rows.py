@@ -16,7 +16,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from penstock.streams.plan.lanes import adding_node
 from penstock.streams.plan.nodes import PlanNode
-from penstock.streams.spark.combining import in_windows
+from penstock.streams.spark.combining import window_pieces
 from penstock.streams.spark.processor import (
     ROWS_AT_ONCE,
     NoShelf,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _PARCEL_NAMES = ["task", "parcel"]
-_PARCEL_ROWS = 20_000  # Of one cell of Spark's: some megabytes at most.
+_PARCEL_ROWS, _PARCEL_BYTES = 20_000, 16_000_000  # Of one cell of Spark's, on an average.
 _NO_WINDOW = 0
 
 
@@ -150,9 +150,10 @@ def lane_parcels(work: StageWork, batches: Iterable[Any]) -> Iterator[pa.RecordB
     rows = pa.Table.from_batches(found)
     for task in rows["task"].unique():
         own = rows.filter(pc.equal(rows["task"], task)).drop_columns(["task"])
-        parcels = [pickle.dumps(one, pickle.HIGHEST_PROTOCOL) for one in _pieces(work, own)]
-        tasks = pa.array([task.as_py()] * len(parcels), pa.int32())
-        yield pa.RecordBatch.from_arrays([tasks, pa.array(parcels, pa.binary())], _PARCEL_NAMES)
+        for one in _pieces(work, own):
+            parcel = pa.array([pickle.dumps(one, pickle.HIGHEST_PROTOCOL)], pa.binary())
+            number = pa.array([task.as_py()], pa.int32())
+            yield pa.RecordBatch.from_arrays([number, parcel], _PARCEL_NAMES)
 
 
 def _pieces(work: StageWork, rows: pa.Table) -> Iterator[tuple[int, Any]]:
@@ -163,8 +164,9 @@ def _pieces(work: StageWork, rows: pa.Table) -> Iterator[tuple[int, Any]]:
         totals = None
     cells: Sequence[Any] = rows_of_arrow(rows) if totals is None else totals.groups
     told = None if totals is None else (totals.seen_ms, totals.read_ms, totals.ends)
-    for at in range(0, len(cells) or 1, _PARCEL_ROWS):
-        columns = list(zip(*cells[at : at + _PARCEL_ROWS], strict=True))
+    size = max(1, min(_PARCEL_ROWS, len(cells) * _PARCEL_BYTES // max(1, rows.nbytes)))
+    for at in range(0, len(cells) or 1, size):
+        columns = list(zip(*cells[at : at + size], strict=True))
         yield at, (told, columns)
 
 
@@ -202,12 +204,9 @@ def _groups(node: PlanNode, table: pa.Table) -> list[KeyTotal]:
     step = node.step
     assert isinstance(step, AggregateStream | AggregateWindows) and step.lane_tally is not None
     if isinstance(step, AggregateWindows):
-        table = in_windows(table, step.windows)
-        # A record of several windows is in several pieces; the earliest window comes first.
-        order = np.lexsort((table["start"].to_numpy(), table["row"].to_numpy()))
-        return step.lane_tally.totals(table.take(order))
+        return step.lane_tally.totals(window_pieces(table, step.windows))
     nothing = pa.array(np.full(len(table), _NO_WINDOW))
-    return step.lane_tally.totals(table.append_column("start", nothing))
+    return step.lane_tally.totals([table.append_column("start", nothing)])
 
 
 class LaneProcessor(StatefulProcessor):

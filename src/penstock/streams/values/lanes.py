@@ -5,7 +5,7 @@ it would. Records that it cannot be sure of it leaves to the steps, so that what
 about a record has one implementation. Columns are Arrow's, but nothing here knows them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -39,10 +39,11 @@ class KeyTotal(NamedTuple):
 class LaneTally(Protocol):
     """Adds up what comes to a lane's end."""
 
-    def totals(self, rows: Any) -> list[KeyTotal]:
+    def totals(self, pieces: Iterable[Any]) -> list[KeyTotal]:
         """A row for each `key` and `start`, in the order of their last records.
 
-        The columns are `key`, `start`, `at` (the time), `row` (ascending) and `i0`, `i1` and so on.
+        All records of a key and start are in one piece. The columns are `key`, `start`, `at` (the
+        time), `row` (ascending) and `i0`, `i1` and so on.
         """
 
     def merge(self, key: Any, one: Any, two: Any) -> Any:

@@ -34,6 +34,7 @@ def read(cells: list[bytes | None], columns: list[RelationColumn] = COLUMNS) -> 
         b'{"A":"1"}', b'{"A":1.0}', b'{"A":2147483648}', b'{"A":true}',
         b'{"B":9223372036854775808}',
         b'{"C":"1"}', b'{"C":true}', b'{"C":1e400}', b'{"S":1}', b'{"S":{}}', b'{"T":1}', b"[]",
+        b'{"B":1,"x":' + b"[" * 600 + b"]" * 600 + b"}",
         b'{"S":"\\ud800"}', b"", b"{", b'\xef\xbb\xbf{"A":1}', b"nonsense", b"null", b"NaN",
     ],
 )  # fmt: skip
@@ -50,7 +51,8 @@ def test_fields_are_found_in_other_cases_in_each_object_by_itself() -> None:
 NAMES = st.sampled_from(["A", "a", "B", "b", "C", "S", "s", "T", "other", ""])
 VALUES = st.sampled_from(
     [b"1", b"-7", b"2.5", b"1E3", b"-0", b"0.1", b'"x"', b'"\\u00df"', b"true", b"null", b"[1]",
-     b"12345678901234567890123", b"9007199254740993.0"]
+     b"12345678901234567890123", b"9007199254740993.0", b"-1e-99999999999999999999",
+     b"1e99999999999999999999", b"1e999999999"]
 )  # fmt: skip
 OBJECTS = st.lists(st.tuples(NAMES, VALUES), max_size=5).map(
     lambda fields: b"{" + b",".join(b'"%s":%s' % (n.encode(), v) for n, v in fields) + b"}"

@@ -4,11 +4,13 @@ import json
 import struct
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from penstock.sql.catalog.refusal import StatementRefused
+from penstock.sql.columns import compile as compiling
 from penstock.streams.plan.lanes import has_lane
 from penstock.streams.plan.stages import cut
 from penstock.streams.spark import lane_rows, processor
@@ -59,6 +61,7 @@ def same_both_ways(text: str, records: list[Record], rows: int = 1000) -> list[d
 
 STREAM = f"{JSON} CREATE STREAM O AS "
 TABLE = f"{JSON} CREATE TABLE O AS "
+LINE_KEYS = f"{JSON} CREATE TABLE O WITH (key_format='DELIMITED') AS "
 LATER = "CREATE STREAM I (K STRING KEY, A BIGINT) WITH (kafka_topic='s', value_format='JSON', "
 
 
@@ -76,6 +79,7 @@ LATER = "CREATE STREAM I (K STRING KEY, A BIGINT) WITH (kafka_topic='s', value_f
         (f"{TABLE} SELECT K, TOPK(A, 2) AS N FROM I GROUP BY K;", False),
         (f"{TABLE} SELECT K, COUNT(*) AS N FROM I WINDOW SESSION (1 HOURS) GROUP BY K;", False),
         (f"{TABLE} SELECT A, COUNT(*) AS N FROM I GROUP BY A;", False),
+        (f"{LINE_KEYS} SELECT K, COUNT(*) AS N FROM I GROUP BY K;", False),
     ],
 )
 def test_a_query_goes_through_a_lane_or_not(text: str, goes: bool) -> None:
@@ -317,6 +321,43 @@ def test_delimited_lines_are_the_same_both_ways(records: list[Record]) -> None:
     same_both_ways(f"{LINES} CREATE STREAM O AS {select}", [*records, *lines])
 
 
+@pytest.mark.parametrize(
+    ("select", "value"),
+    [
+        ("C / 0E0", {"C": 0.0}),
+        ("-(C / 0E0)", {"C": 0.0}),
+        ("1E0 / 0E0 - 1E0 / 0E0", {}),
+        ("ROUND(A, -1)", {"A": 2**31 - 1}),
+        ("ROUND(B, -1)", {"B": 2**63 - 1}),
+    ],
+)
+def test_numbers_at_the_edge_of_their_types_have_the_same_bytes_both_ways(
+    select: str, value: dict[str, Any]
+) -> None:
+    made = f"CREATE STREAM O WITH (value_format='KAFKA') AS SELECT K, {select} AS X FROM I;"
+    found = same_both_ways(f"{JSON} {made}", [(b"k", json.dumps(value).encode(), 5)])
+    assert found[0]["topic"] == "O"
+
+
+@pytest.mark.parametrize("select", ["S + '\ud800' AS X", "S LIKE '\ud800%' AS X"])
+def test_a_text_that_no_column_holds_makes_no_lane(select: str) -> None:
+    topology = planned(f"{STREAM} SELECT K, {select} FROM I;")
+    assert not has_lane(topology, merges=True)
+
+
+def test_rows_whose_functions_make_very_long_texts_are_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compiling, "_TEXT_MAX", 1_000)
+    records: list[Record] = [(b"k", b'{"S":"x"}', 5)] * 9
+    select = "SELECT K, LEN(RPAD(S, 400, 'y')) AS N FROM I;"
+    same_both_ways(f"{STREAM} {select}", records)
+    (source,) = planned(f"{STREAM} {select}").sources
+    assert source.lane is not None
+    found = source.lane.taken(batches_of(table_of(records), 10)[0])
+    assert found.left.tolist() == [3, 4, 5, 6, 7, 8]
+
+
 def test_headers_stay_with_their_records() -> None:
     work = stage_work(planned(f"{JSON} CREATE STREAM O AS SELECT * FROM I WHERE A > 1;"))
     values = [b'{"A":1}', b'{"A":2}', b'{"A":3}']
@@ -412,3 +453,24 @@ def test_a_batch_with_anything_unusual_goes_step_by_step_as_a_whole(
     for batch in cuts(table_of(records), places):
         assert told(lane.in_lane(batch)) == told(steps.by_steps(batch))
         assert lane.states == steps.states
+
+
+def test_windows_at_the_end_of_all_times_are_the_same_both_ways() -> None:
+    select = "SELECT K, COUNT(*) AS N FROM I WINDOW TUMBLING (SIZE 2 SECONDS) GROUP BY K;"
+    work = stage_work(planned(f"{TABLE} {select}"))
+    lane, steps = StatefulTask(work), StatefulTask(work)
+    batch = table_of([(b"a", b"{}", at) for at in (5, 2**63 - 1)])
+    assert told(lane.in_lane(batch)) == told(steps.by_steps(batch))
+
+
+def test_a_range_of_large_records_travels_in_parcels_of_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lane_rows, "_PARCEL_BYTES", 5_000)
+    work = stage_work(planned(f"{TABLE} SELECT K, COUNT(*) AS N FROM I GROUP BY K;"))
+    values = [b"{", *(b'{"S":"%s"}' % (b"x" * 1_000) for _ in range(20))]
+    batch = table_of([(b"a", value, 1) for value in values])
+    tasks = pa.array([0] * len(batch), pa.int32())
+    parcels = list(lane_rows.lane_parcels(work, batch.append_column("task", tasks).to_batches()))
+    assert len(parcels) >= 5
+    assert StatefulTask(work).in_lane(batch) == StatefulTask(work).by_steps(batch)

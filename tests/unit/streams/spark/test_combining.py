@@ -29,7 +29,14 @@ from penstock.streams.columns.aggregates import CountTally
 from penstock.streams.columns.in_python import computing
 from penstock.streams.plan.native import native_tally, tally_step
 from penstock.streams.plan.stages import changelog_topic, cut, own_format_topics
-from penstock.streams.spark.combining import Combined, combine, unpacked
+from penstock.streams.spark import combining
+from penstock.streams.spark.combining import (
+    Combined,
+    combine,
+    in_windows,
+    unpacked,
+    window_pieces,
+)
 from penstock.streams.tasks.batch import RowOut, StageWork, TaskBatch
 from penstock.streams.tasks.changelogs import ChangelogRow
 from penstock.streams.tasks.paged_memory import ABOUT
@@ -277,3 +284,32 @@ def test_rows_of_several_tasks_become_parcels_of_each() -> None:
         1: Combined([KeyTotal(b"a", 0, 6, 1)], 6, {(0, 1): 1}),
     }
     assert list(combine(step, [])) == []
+
+
+def windows_and_rows(table: pa.Table) -> list[tuple[int, int]]:
+    return list(zip(table["start"].to_pylist(), table["row"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("size_ms", [1, 4, 7, 100])
+@pytest.mark.parametrize("advance_ms", [1, 3, 4, 7, 100])
+@pytest.mark.parametrize("at_once", [1, 20, 100_000])
+def test_windows_in_pieces_hold_what_all_windows_hold_and_each_window_is_in_one(
+    size_ms: int, advance_ms: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(combining, "_WINDOW_ROWS", at_once)
+    windows = TimeWindows.of(size_ms, advance_ms=min(advance_ms, size_ms), grace_ms=5)
+    times = [random.Random(size_ms).randrange(60) for _ in range(50)]
+    table = pa.table({"at": pa.array(times, pa.int64()), "row": pa.array(range(50))})
+    pieces = list(window_pieces(table, windows))
+    places = [
+        list(zip(*(one[n].to_pylist() for n in ("start", "row")), strict=True)) for one in pieces
+    ]
+    whole = in_windows(table, windows)
+    wanted = zip(*(whole[n].to_pylist() for n in ("start", "row")), strict=True)
+    assert sorted(place for piece in places for place in piece) == sorted(wanted)
+    starts = [{start for start, _ in piece} for piece in places]
+    assert sum(map(len, starts)) == len(set().union(*starts))
+    for piece in places:
+        for start in {start for start, _ in piece}:
+            rows = [row for found, row in piece if found == start]
+            assert rows == sorted(rows)

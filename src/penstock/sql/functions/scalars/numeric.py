@@ -116,8 +116,17 @@ def round_decimal_places(value: Decimal, places: int) -> Decimal:
     return _half_up(value, places).quantize(value, context=EXACT)
 
 
-@catalogue.scalar("ROUND", "(INTEGER, INTEGER) -> INTEGER", "(BIGINT, INTEGER) -> BIGINT")
-def round_whole_places(value: int, places: int) -> int:
+@catalogue.scalar("ROUND", "(INTEGER, INTEGER) -> INTEGER")
+def round_integer_places(value: int, places: int) -> int:
+    return wrapped(_round_whole(value, places), INTEGER)
+
+
+@catalogue.scalar("ROUND", "(BIGINT, INTEGER) -> BIGINT")
+def round_bigint_places(value: int, places: int) -> int:
+    return wrapped(_round_whole(value, places), BIGINT)
+
+
+def _round_whole(value: int, places: int) -> int:
     return int(_half_up(Decimal(value), places)) if places < 0 else value
 
 
