@@ -193,8 +193,15 @@ def _sink_until_killed(config: dict[str, str], first: int, end: int, report: str
         task.put(rows(at, min(end, at + 7)))
         done = task.pre_commit({AT: min(end, at + 7)}).get(AT)
         if done is not None:
-            Path(report).write_text(str(done))
+            _commit(Path(report), done)
     os._exit(0)
+
+
+def _commit(report: Path, done: int) -> None:
+    """All of it or nothing, as a broker takes it: a kill must not leave an empty file."""
+    written = report.with_suffix(".new")
+    written.write_text(str(done))
+    written.replace(report)
 
 
 def _kill_rounds(moto: MotoProcess, bucket: str, tmp_path: Path, rounds: int, seed: int) -> None:
