@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+import psutil
 import pytest
 from tests.unit.storage.compacted import COMPACT, keyed, read_keyed
 from tests.unit.storage.made import Reports, append
@@ -91,13 +92,10 @@ def children() -> list[int]:
 
     Other tests have processes, too, and keep some of them for those who come after.
     """
-    found = []
-    for path in Path("/proc/self/task").glob("*/children"):
-        found += [int(pid) for pid in path.read_text().split() if is_cleaning(pid)]
-    return found
+    return [one.pid for one in psutil.Process().children() if is_cleaning(one.pid)]
 
 
-def is_cleaning(pid: str) -> bool:
+def is_cleaning(pid: int) -> bool:
     try:
         return b"compaction.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
